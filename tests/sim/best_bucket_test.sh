@@ -21,7 +21,7 @@ for platform in "$platforms"/*.xml; do
     machines=$((machines + 1))
     best=results/platforms/$(basename "$platform" .xml)/09_ddp_inside/best.csv
     awk -F, "$by_column"'
-        { rows++; if (!($at["cap_factor"] <= 2 && $at["over_shortest"] <= 0.03)) bad = 1 }
+        { rows++; if (!($at["cap_factor"] <= 2 && $at["over_shortest"] <= 0.03 && $at["step_at_pair_ms"] <= 1.01 * $at["step_at_predicted_ms"])) bad = 1 }
         END { exit bad || rows != 1 }' "$best" || complain "$(basename "$platform")" "$(grep -v '^#' "$best")"
     # Jitter moves a step that begins later; the tolerance is a small part of the step.
     awk -F, '
@@ -34,6 +34,11 @@ for platform in "$platforms"/*.xml; do
         END { exit bad || rows != 9 }' "${best%best.csv}cures.csv" ||
         complain "cures on $(basename "$platform")" "$(grep -v '^#' "${best%best.csv}cures.csv")"
 done
+wide=results/wide/platforms/gpu_node/09_ddp_inside/best.csv
+"$lab" --platform "$platforms/gpu_node.xml" --hidden-dim 2048 --rounds 2 --out results/wide </dev/null >out 2>err || complain "wide layers" "$(<err)"
+awk -F, '/^#/ { next } !seen { for (i = 1; i <= NF; i++) at[$i] = i; seen = 1; next }
+    { exit !($at["pair_first_bytes"] < $at["pair_cap_bytes"] && $at["step_at_pair_ms"] < 0.98 * $at["step_at_predicted_ms"] &&
+             $at["step_at_pair_ms"] < 1.02 * $at["predicted_pair_ms"]) }' "$wide" || complain "a pair that is no better" "$(grep -v '^#' "$wide")"
 ((machines >= 7)) || complain "only $machines machines"
 ((failed)) || echo "The predicted buckets are best on $machines machines."
 exit "$failed"
