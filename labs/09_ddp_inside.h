@@ -142,6 +142,10 @@ struct options with_cap(const struct options *o, double cap);
 /* Return the cap whose step is predicted to be the shortest; of equal ones the largest. */
 double best_cap(const struct options *o, const struct card *card);
 
+/* Return the settings with the pair of caps, one of the first bucket and one of the others, whose step is predicted to be the shortest: twice
+ * best_cap(), unless another pair is better by more than a rounding. */
+struct options with_best_pair(const struct options *o, const struct card *card);
+
 /* all: write accumulation.csv: one global batch, reached in several ways. */
 void write_accumulation(struct lab *lab, const struct options *base, struct csv *csv);
 

@@ -203,3 +203,23 @@ double best_cap(const struct options *o, const struct card *card)
     }
     return best;
 }
+
+struct options with_best_pair(const struct options *o, const struct card *card)
+{
+    const double rounding = 1e-9;
+    double caps[CAPS_MOST];
+    const int count = list_caps(o, caps);
+    struct options best = with_cap(o, best_cap(o, card));
+    double least = predict_seconds(&best, card);
+    for (int first = 0; first < count; first++)
+        for (int most = 0; most < count; most++) {
+            struct options settings = with_cap(o, caps[most]);
+            settings.first = caps[first];
+            const double seconds = predict_seconds(&settings, card);
+            if (seconds < (1 - rounding) * least) {
+                best = settings;
+                least = seconds;
+            }
+        }
+    return best;
+}

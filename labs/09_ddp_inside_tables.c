@@ -135,6 +135,8 @@ struct sweep_result {
     int caps;
     double cap[CAPS_MOST], predicted[CAPS_MOST], step[CAPS_MOST];
     double predicted_baseline, baseline, predicted_ddp, ddp; /* steps: sums after backward in one bucket; DDP's caps */
+    struct options pair;                                     /* best pair of caps */
+    double step_at_pair;
 };
 
 static void write_best(struct csv *csv, const struct options *o, const struct card *card, const struct sweep_result *r)
@@ -159,6 +161,10 @@ static void write_best(struct csv *csv, const struct options *o, const struct ca
         csv_ms(csv, "predicted_gain_ms", seconds_apart(r->predicted_baseline, r->predicted[predicted]));
         csv_ms(csv, "attainable_ms", attainable);
         csv_ratio(csv, "attainable_share", attainable / r->predicted_baseline);
+        csv_number(csv, "pair_first_bytes", round(r->pair.first));
+        csv_number(csv, "pair_cap_bytes", round(r->pair.most));
+        csv_ms(csv, "predicted_pair_ms", predict_seconds(&r->pair, card));
+        csv_ms(csv, "step_at_pair_ms", r->step_at_pair);
     } while (csv_end_row(csv));
     free(one);
     printf("Best buckets by the formula: %.3g MB. In the sweep their step is %.1f %% above the shortest (%.3g MB), "
@@ -170,7 +176,7 @@ static void write_best(struct csv *csv, const struct options *o, const struct ca
 static void write_sweep(struct lab *lab, const struct options *base, struct csv *csv)
 {
     const struct card *card = lab_card(lab);
-    struct timed timed[CAPS_MOST + 2];
+    struct timed timed[CAPS_MOST + 3];
     struct sweep_result r = { 0 };
     r.caps = list_caps(base, r.cap);
     for (int i = 0; i < r.caps; i++)
@@ -178,11 +184,14 @@ static void write_sweep(struct lab *lab, const struct options *base, struct csv 
     timed[r.caps] = timed[r.caps + 1] = (struct timed){ .o = with_cap(base, DDP_MOST), .sums = SUMS_DURING_BACKWARD };
     timed[r.caps].o.first = DDP_FIRST;
     timed[r.caps + 1] = (struct timed){ .o = with_cap(base, INFINITY), .sums = SUMS_AFTER_BACKWARD };
-    measure_steps(lab, timed, r.caps + 2);
+    r.pair = with_best_pair(base, card);
+    timed[r.caps + 2] = (struct timed){ .o = r.pair, .sums = SUMS_DURING_BACKWARD };
+    measure_steps(lab, timed, r.caps + 3);
     struct csv *best = lab_table(lab, "best.csv");
     r.ddp = timed[r.caps].step;
     r.predicted_ddp = predict_seconds(&timed[r.caps].o, card);
     r.baseline = timed[r.caps + 1].step;
+    r.step_at_pair = timed[r.caps + 2].step;
     r.predicted_baseline = predict_seconds(&timed[r.caps + 1].o, card);
     for (int i = 0; csv && i < r.caps; i++) {
         const struct reducer_settings of = reducer_of(&timed[i].o);

@@ -152,15 +152,25 @@ static void compute_gradients(float *g, const float *w, const struct sample *sam
     }
 }
 
-double student_loss(const struct student *student, const struct student_task *task)
+static double mean_square_error(const float *w, const struct sample *sample, int count)
 {
     float hidden[STUDENT_HIDDEN];
     double sum = 0;
-    for (int n = 0; n < TESTED; n++) {
-        const double error = (double)(say(student->parameters, task->tested[n].input, hidden) - task->tested[n].label);
+    for (int n = 0; n < count; n++) {
+        const double error = (double)(say(w, sample[n].input, hidden) - sample[n].label);
         sum += error * error;
     }
-    return sum / TESTED;
+    return sum / count;
+}
+
+double student_batch_loss(const struct student *student, const struct student_task *task, int first, int batch)
+{
+    return mean_square_error(student->parameters, task->sample + first, batch);
+}
+
+double student_loss(const struct student *student, const struct student_task *task)
+{
+    return mean_square_error(student->parameters, task->tested, TESTED);
 }
 
 /* --- the steps ----------------------------------------------------------------------------------------------------- */

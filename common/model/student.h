@@ -46,6 +46,9 @@ void student_begin(struct student *student, const struct student_task *task, enu
 /* Take a step by the mean gradient over `batch` samples of the task, from sample `first` on. */
 void student_step(struct student *student, const struct student_task *task, int first, int batch, double rate);
 
+/* Return the mean square error over samples of the task, with their noise: what such a step descends. */
+double student_batch_loss(const struct student *student, const struct student_task *task, int first, int batch);
+
 /* Return the loss; infinite or NaN if the student has diverged. */
 double student_loss(const struct student *student, const struct student_task *task);
 

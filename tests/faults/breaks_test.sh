@@ -67,8 +67,10 @@ refused "one bucket has no order" "--bucket-kb 4096" --ranks 2 --break order --b
 refused "watching for nothing" "--watch-only" --ranks 2 --watch-only
 refused "a cure of nothing" "--cure" --ranks 2 --cure
 refused "a quiz" "--blind" --ranks 2 --break size --blind
-refused "a dry run" "--dry-run" --ranks 2 --break size --dry-run
 refused "dedicated cores" "--backend sim" --ranks 2 --break size --backend sim
+
+"$lab" --ranks 2 --break size --dry-run </dev/null >out 2>err || complain "a dry run" "status $?: $(<err)"
+grep -q 'mpirun' out || complain "a dry run" "does not print what would run: $(<out)"
 
 RANDOM=$seed
 for ((i = 0; i < times; i++)); do

@@ -21,6 +21,24 @@ own_tables() # FOLDER: buckets are numbered, begin with the last tensor, and lea
     [ ! -e "$1/cures.csv" ] || awk -F, '/^#/ || $1 == "mistake" { next }
         { rows++; if ($3 != ($2 == "find_unused" || $2 == "join") || !($11 <= 1e-5)) bad = 1 }
         END { exit bad || rows != 9 }' "$1/cures.csv" || return
+    # Rows of each optimizer, warm-up, rule and batch; × 1 has one rule. A batch is reached by ranks and micro-batches; its steps and their
+    # time follow from the samples, and the rates from the rules.
+    [ ! -e "$1/scaling.csv" ] || awk -F, "$(<"$(dirname "${BASH_SOURCE[0]}")/../sim/table.awk")"'
+        "rate" in at {
+            rows++; k = $at["factor"]; steps = $at["samples"] / (32 * k)
+            if ($at["batch"] != 32 * k || $at["ranks"] * $at["micro_batches"] != k || $at["reached"] > $at["seeds"]) bad = 1
+            if (k == 1) first[$at["optimizer"]] = $at["rate"]
+            differ("rate", $at["rate"] / first[$at["optimizer"]], $at["rule"] == "linear" ? k : $at["rule"] == "square_root" ? sqrt(k) : 1, 1e-6)
+            if ($at["samples"] != "") {
+                met++
+                differ("steps", $at["steps"], steps, 1e-4)
+                if ($at["predicted_step_ms"] != "") differ("time", $at["time_ms"] / $at["predicted_step_ms"], steps, 1e-2 * steps)
+            }
+        }
+        END { exit bad || rows != 39 || met < 20 }' "$1/scaling.csv" || return
+    [ ! -e "$1/learning.csv" ] || awk -F, '/^#/ || $1 == "optimizer" { next }
+        { rows++; if ($9 * 32 * $4 != $8 || $11 != "" && !($11 > 0)) bad = 1; if ($8 == 16384 && $11 != "" && $11 < 0.1) learnt++ }
+        END { exit bad || rows != 39 * 16 || learnt < 15 }' "$1/learning.csv" || return
     [ ! -e "$1/buckets.csv" ] || awk -F, '
         /^#/ || $1 == "case" { next }
         $2 != seen[$1]++ { bad = 1 }

@@ -25,6 +25,10 @@ awk -F, "$(<"$(dirname "$0")/table.awk")"'
         differ("over_shortest", $at["over_shortest"], 0, 0)
         differ("ddp_regret", $at["ddp_regret"], 0, 1e-6) # less than 1 MiB: one bucket
         differ("gain_ms", $at["gain_ms"], 0, 0.002)
+        differ("predicted_pair_ms", $at["predicted_pair_ms"], 32, 0.002) # no pair is better than one bucket
+        differ("step_at_pair_ms", $at["step_at_pair_ms"], 32, 0.005)
+        differ("pair_first_bytes", $at["pair_first_bytes"], 785392, 0)
+        differ("pair_cap_bytes", $at["pair_cap_bytes"], 785392, 0)
         differ("attainable_ms", $at["attainable_ms"], left_by_formula(325632), 0.002) # backward is shorter than the sum
     }
     "exposed_ms" in at {
@@ -55,7 +59,7 @@ awk -F, "$(<"$(dirname "$0")/table.awk")"'
         buckets_seen++
     }
     # n ranks and A parts of their batches of 128; alone a rank has four batches of 15.8 + 0.2, and an update. Nothing is charged for adding.
-    "micro_batches" in at {
+    "way" in at {
         ways++
         A = $at["micro_batches"]
         part = 2 + 0.06 * $at["micro_batch"]                              # backward
@@ -83,8 +87,16 @@ awk -F, "$(<"$(dirname "$0")/table.awk")"'
             differ("predicted_caused_ms", $at["predicted_caused_ms"], price, 0.002)
         }
     }
+    # Batches × k: one rank alone; two ranks pass on halves twice, so a sum of x bytes takes 2 + x / 196348 ms, and three buckets are best: the first
+    # hides, the second begins with 65536 multiplications of backward left; four ranks, one bucket; then micro-batches of these.
+    "rate" in at {
+        trained++
+        k = $at["factor"]
+        two = 20 - left_by_formula(65536) + 2 * (2 + 263168 / 196348)
+        differ("predicted_step_ms", $at["predicted_step_ms"], k == 1 ? 20 : k == 2 ? two : k / 4 * (0.2 + 15.8) + 4 + 12, 0.002)
+    }
     END {
-        if (caps != 5 || ways != 6 || rows != 1 || cases != 9 || buckets_seen != 3 || cures_seen != 9) { print caps " caps, " ways " ways, " rows ", " cases " cases, " buckets_seen " buckets"; bad = 1 }
+        if (caps != 5 || ways != 6 || rows != 1 || cases != 9 || buckets_seen != 3 || cures_seen != 9 || trained != 39) { print caps " caps, " ways " ways, " rows ", " cases " cases, " buckets_seen " buckets"; bad = 1 }
         exit bad
     }' "$1/cap_sweep.csv" "$1/best.csv" "$1/overlap.csv" "$1/buckets.csv" \
-    "$1/accumulation.csv" "$1/cures.csv"
+    "$1/accumulation.csv" "$1/cures.csv" "$1/scaling.csv"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: bench_labs_test.sh BIN FOLDER stand_in|torch: test the part `labs` of bench, which is in BIN with the labs, with
+# usage: bench_labs_test.sh BIN FOLDER stand_in|torch: test the parts `labs` and `ddp` of bench, which is in BIN with the labs, with
 # stand-ins for PyTorch and labs; or test tools/bench/torch_labs.py with PyTorch (exit status 77 without PyTorch). Works in
 # FOLDER. Does not test speed.
 # shellcheck disable=SC2016 # the stand-ins expand these variables
@@ -64,9 +64,10 @@ END
 
 fake_torch() # NAME FIRST-LINE REST: create the script; in REST, `line` is the question, `parameters` the model's parameter count
 {
-    printf '#!/bin/bash\necho "$*" >told\necho "%s"\nkind=${MALLOC_MMAP_MAX_:+kept}\n%s\n%s\n' "$2" \
+    printf '#!/bin/bash\necho "$*" >told\necho "%s"\nkind=${MALLOC_MMAP_MAX_:+kept}\n%s\n%s\n%s\n' "$2" \
         'echo "start ${0##*/} ${kind:-theirs} ${OPENBLAS_CORETYPE-}" >>starts' \
-        'while IFS= read -r line; do echo "${kind:-theirs} $line" >>order; parameters=3124200; [[ $line != 05* ]] || parameters=412960' >"$1"
+        'while IFS= read -r line; do echo "${kind:-theirs} $line" >>order; parameters=3124200' \
+        '[[ $line != 05* ]] || parameters=412960; [[ $line != 09* ]] || parameters=3151872' >"$1"
     printf '%s\ndone\n' "$3" >>"$1"
     chmod +x "$1"
 }
@@ -265,6 +266,25 @@ test_broken()
     fake_lab 02_rank0_host
 }
 
+# Lab 09 beside DDP with buckets of the same sizes: on two ranks, whatever the lab's usual number is. The real lab must accept the options.
+test_ddp()
+{
+    fake_lab 09_ddp_inside
+    mv bin/09_ddp_inside bin/09_ddp_inside.fake
+    printf '#!/bin/bash\n[[ " $* " == *" --ranks=2 "* ]] && "%s" "$@" --dry-run >/dev/null && exec "$0.fake" "$@"\n' "$bin/09_ddp_inside" \
+        >bin/09_ddp_inside
+    chmod +x bin/09_ddp_inside
+    rm -rf results order told starts
+    exits 0 timeout $((100 * patience)) bin/bench --part ddp --out results --system none --root quiet --rounds 2 --torch ./beside
+    expect "rows of buckets" "$(for case in one_bucket small_buckets ddp_default best_bucket; do
+        printf '%s (09_ddp_inside) against a fake%s; ms\n' "$case" "" "$case" "; tuned"
+    done)
+geometric mean of 4 cases of buckets against a fake; ms
+geometric mean of 4 cases of buckets against a fake; tuned; ms" "$(rows | cut -d, -f1)"
+    expect "goals of buckets" "1,yes" "$(rows | cut -d, -f7,8 | sort -u)"
+    is_one_run results/bench.csv
+}
+
 left_behind() # print folders of the jobs whose process ids the lab below wrote down; other tests run jobs too, and kill some
 {
     local pid
@@ -293,7 +313,7 @@ test_real()
 
 # --- PyTorch itself -------------------------------------------------------------------------------------------------------
 
-readonly python=/usr/bin/python3
+readonly python=${LOCKSTEP_TORCH_PYTHON:-/usr/bin/python3}
 
 ranks_of() # PID: print its child processes
 {
@@ -318,9 +338,10 @@ all_gone() # PID...: true if all end within 5 seconds
 
 test_answers()
 {
-    said=$("$python" "$script" --steps 2 --skip-first-steps 1 --tell <<<"$questions"$'\nresnet' 2>told)
-    expect "answers" "$(awk -F, '{ print $0 (/^05/ ? ",412960" : ",3124200") }' <<<"$questions")" \
-        "$(sed -n '2,13s/,[0-9.]*,[0-9.]*$//p' <<<"$said")"
+    local asked="$questions"$'\n09_ddp_inside,one_bucket\n09_ddp_inside,small_buckets\n09_ddp_inside,ddp_default\n09_ddp_inside,best_bucket'
+    said=$("$python" "$script" --steps 2 --skip-first-steps 1 --tell <<<"$asked"$'\nresnet' 2>told)
+    expect "answers" "$(awk -F, '{ print $0 (/^05/ ? ",412960" : /^09/ ? ",3151872" : ",3124200") }' <<<"$asked")" \
+        "$(sed -n '2,17s/,[0-9.]*,[0-9.]*$//p' <<<"$said")"
     says "ready PyTorch "
     says "absent 'resnet' is no question"
     awk -F, '/^0/ && !($4 > 0.5 && $5 > 0) { exit 1 }' <<<"$said" || complain "a time that is none, or no CPU seconds"
@@ -328,7 +349,7 @@ test_answers()
         complain "it does not name its BLAS"
     # Nearly untrained: losses of about ln 1000 and ln 16.
     awk -F'loss ' '/^0/ { most = /^05/ ? 4 : 8; for (i = 2; i <= NF; i++) n += $i + 0 > 1.5 && $i + 0 < most }
-        END { exit n != 8 * 4 + 2 * 2 + 2 * 1 }' told || complain "losses: $(<told)"
+        END { exit n != 8 * 4 + (2 + 4) * 2 + 2 * 1 }' told || complain "losses: $(<told)"
 }
 
 # Train on the same twelve batches repeatedly: the loss must fall below that of guessing, ln 10 = 2.3.
@@ -394,6 +415,7 @@ else
     test_two
     test_without
     test_broken
+    test_ddp
     test_real
 fi
 ((failed)) || echo "The labs meet PyTorch as they should."

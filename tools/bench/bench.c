@@ -24,10 +24,10 @@
 #include <string.h>
 
 #define PART_WORDS                                                                                                     \
-    "steps harness sums waiting start memory simulated dedicated labs tokens triage triage_here breaks" /* in the order of parts[] */
+    "steps harness sums waiting start memory simulated dedicated labs ddp tokens triage triage_here breaks" /* in the order of parts[] */
 static void (*const parts[])(struct bench *bench) = {
-    bench_steps,     bench_harness, bench_sums,   bench_waiting, bench_start,       bench_memory, bench_simulated,
-    bench_dedicated, bench_labs,    bench_tokens, bench_triage,  bench_triage_here, bench_breaks,
+    bench_steps,     bench_harness, bench_sums, bench_waiting, bench_start,  bench_memory,      bench_simulated,
+    bench_dedicated, bench_labs,    bench_ddp,  bench_tokens,  bench_triage, bench_triage_here, bench_breaks,
 };
 enum { PARTS = sizeof parts / sizeof *parts };
 

@@ -46,5 +46,6 @@ void bench_triage(struct bench *bench);    /* hidden faults of lab 07 and its ve
 void bench_triage_here(struct bench *bench);
 void bench_breaks(struct bench *bench); /* mistakes of lab 09, and their diagnoses */
 void bench_labs(struct bench *bench);   /* the published cases against PyTorch */
+void bench_ddp(struct bench *bench);    /* lab 09 against PyTorch's DistributedDataParallel */
 
 #endif

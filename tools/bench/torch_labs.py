@@ -3,8 +3,8 @@
 
     echo 04_small_work,weak_ws2 | /usr/bin/python3 tools/bench/torch_labs.py
 
-tools/bench/labs.c starts this program and asks for one window at a time, in the protocol of tools/bench/reference.h. A question
-is lab and case as in expected/blog.csv, whose rows also give ranks and batch size. The answer is the slowest rank's mean step in
+tools/bench/contest.c starts this program and asks for one window at a time, in the protocol of tools/bench/reference.h. A question
+is lab and case as in expected/blog.csv, whose rows also give ranks and batch size, or a case of lab 09 in BUCKETS. The answer is the slowest rank's mean step in
 milliseconds, as published: 12 steps, the first 2 skipped, with new weights and optimizer. The CPU seconds of all ranks follow.
 
     step = stall, fetch + zero_grad, forward, loss, backward with DDP's all-reduces + extra sum or barrier + optimizer
@@ -43,15 +43,19 @@ import types
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [str(HERE), str(ROOT / "tests" / "labs")]
+sys.path[:0] = [str(HERE), str(ROOT / "tests" / "labs"), str(HERE.parent / "torch")]
 import recipe  # the published batches
 from torch_step import F, SIZES, MLP, Transformer, adamw, torch
+import ddp_buckets  # the model of lab 09
 
 WORLDS = (1, 2, 4)
 PROCESSES = WORLDS[-1]
 CORES = sorted(os.sched_getaffinity(0))
 SET = 24 * 128  # samples, as in our labs: 12 steps of 2 ranks with 128 each
 EXTRA = 128 * 2**20 // 4  # floats
+BUCKETS = {  # lab 09, with two ranks: DDP's arguments for buckets of the same sizes
+    "one_bucket": {"bucket_cap_mb": 1000}, "small_buckets": {"bucket_cap_mb": 1}, "ddp_default": {}, "best_bucket": {},
+}  # fmt: skip
 PATIENCE_S = 120  # timeout of a window, or of the start
 DYING_S = 1  # until the death of a killed process is visible
 
@@ -70,12 +74,19 @@ def read_cases(path):
     with open(path) as lines:
         rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     settings = {row["lab"]: row["settings"].split() for row in rows if row["settings"]}
-    return {
+    published = {
         f"{row['lab']},{row['case']}": types.SimpleNamespace(
             lab=row["lab"], name=row["case"], ranks=int(row["ranks"]), batch_size=int(row["batch_size"]),
-            sleep_s=float(row["sleep_ms"] or 0) / 1e3, settings=settings.get(row["lab"]),
+            sleep_s=float(row["sleep_ms"] or 0) / 1e3, settings=settings.get(row["lab"]), buckets=None,
         )
         for row in rows if row["case"] == row["slug"]
+    }  # fmt: skip
+    lab = "09_ddp_inside"
+    return published | {
+        f"{lab},{name}": types.SimpleNamespace(
+            lab=lab, name=name, ranks=2, batch_size=ddp_buckets.BATCH, sleep_s=0, settings=None, buckets=buckets
+        )
+        for name, buckets in BUCKETS.items()
     }  # fmt: skip
 
 
@@ -85,11 +96,9 @@ def read_cases(path):
 class Samples:
     """Normal features and random labels, distributed by a shuffling sampler; a batch is gathered in one call."""
 
-    def __init__(self, o):
+    def __init__(self, features, classes):
         torch.manual_seed(2025)
-        self.data = torch.utils.data.TensorDataset(
-            torch.randn(SET, o.input_dim), torch.randint(o.num_classes, (SET,))
-        )  # fmt: skip
+        self.data = torch.utils.data.TensorDataset(torch.randn(SET, features), torch.randint(classes, (SET,)))
 
     def batches(self, case, rank):
         deal = torch.utils.data.DistributedSampler(self.data, case.ranks, rank, seed=2025, drop_last=True)
@@ -152,10 +161,21 @@ class Rank:
         return f"AdamW {'fused' if fused else 'not fused'}, attention {attention}"
 
     def set_for(self, case):
-        name = case.name if case.settings else "samples"
+        name = case.name if case.settings else "samples" if case.buckets is None else "stacked"
         if name not in self.sets:
-            self.sets[name] = Texts(self.o, case) if case.settings else Samples(self.o)
+            if case.settings:
+                self.sets[name] = Texts(self.o, case)
+            elif case.buckets is None:
+                self.sets[name] = Samples(self.o.input_dim, self.o.num_classes)
+            else:
+                self.sets[name] = Samples(ddp_buckets.WIDTH, ddp_buckets.WIDTH)
         return self.sets[name].batches(case, self.rank)
+
+    def model_for(self, case):
+        """Return the model, and its learning rate."""
+        if case.settings:
+            return Transformer(self.o), 2e-3
+        return (MLP(self.o) if case.buckets is None else ddp_buckets.build()), 1e-3
 
     def step(self, case, batches, model, optimizer):
         group = self.groups[case.ranks]
@@ -179,9 +199,9 @@ class Rank:
         torch.manual_seed(1234 + self.rank)  # DDP copies rank 0's weights
         torch.set_flush_denormal(True)  # as our ranks do; and pin each rank to a core if there are enough
         os.sched_setaffinity(0, {CORES[self.rank]} if case.ranks <= len(CORES) else CORES)
-        trains, rate = (Transformer, 2e-3) if case.settings else (MLP, 1e-3)
+        trained, rate = self.model_for(case)
         model = torch.nn.parallel.DistributedDataParallel(
-            trains(self.o), process_group=self.groups[case.ranks], gradient_as_bucket_view=True
+            trained, process_group=self.groups[case.ranks], gradient_as_bucket_view=True, **(case.buckets or {})
         )
         optimizer = adamw(model, rate)
         batches = self.set_for(case)
