@@ -110,12 +110,15 @@ void dry_run_refuse_memory(const struct dry_run *p, char *const *arguments)
 
 static void print_cases(FILE *out, const struct dry_run *p)
 {
-    fprintf(out, "  cases     ");
-    if (((const struct run *)p->base)->card_only)
-        fprintf(out, "none: the machine card is measured, printed and saved");
-    for (int i = 0; !((const struct run *)p->base)->card_only && i < p->cases->named; i++)
+    const bool has_other_job = lab_spec_has_other_job(p->spec, p->base),
+               card_only = ((const struct run *)p->base)->card_only;
+    const char *none = has_other_job ? "none: the ranks have another job, which writes no tables"
+                       : card_only   ? "none: the machine card is measured, printed and saved"
+                                     : NULL;
+    fprintf(out, "  cases     %s", none ? none : "");
+    for (int i = 0; !none && i < p->cases->named; i++)
         fprintf(out, "%s%s", i ? ", " : "", p->cases->variant[i]->name);
-    if (p->cases->count > p->cases->named)
+    if (!none && p->cases->count > p->cases->named)
         fprintf(out, "; and %d changes to them, for the verdict", p->cases->count - p->cases->named);
     fputc('\n', out);
 }
@@ -183,7 +186,8 @@ void dry_run_tell(FILE *out, const struct dry_run *p)
     char *name = workload_name(workload_of(p->base));
     fprintf(out, "  model     %s: %.0f parameters\n", name, (double)workload_parameters(workload_of(p->base)));
     print_memory(out, p);
-    print_results(out, p);
+    if (!lab_spec_has_other_job(p->spec, p->base))
+        print_results(out, p);
     free(name);
     free(copy);
 }
