@@ -32,7 +32,8 @@ own_tables()
             if ($at["process_cpu_ms"] < $at["thread_cpu_ms"]) complain("the process has less processor time than its thread")
             if (c ~ /^(baseline|data_|busy_)/ && $at["dispatched"] + $at["moved_bytes"] + $at["flops"] != 0) complain("operations of no branch")
             if (c ~ /^(launch_|memory_)/ && !($at["moved_bytes"] > 0 && $at["flops"] > 0)) complain("no work of its branch")
-            if (($at["dispatched"] > 0) != (c ~ /^(launch_eager|launch_batch|memory_fp32|memory_bf16|mixture)$/)) complain("dispatched " $at["dispatched"])
+            # A mixture of this small step may round to none: its parts come from measured costs.
+            if (c != "mixture" && ($at["dispatched"] > 0) != (c ~ /^(launch_eager|launch_batch|memory_fp32|memory_bf16)$/)) complain("dispatched " $at["dispatched"])
             bytes[c] = $at["moved_bytes"]
         }
         END {
