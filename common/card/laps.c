@@ -69,6 +69,11 @@ static struct visit visit_shape(struct series *s, int shape)
  * together. */
 static void choose_laps(struct series *s, struct lap_times *times)
 {
+    if (s->plan->laps > 0) {
+        for (int shape = 0; shape < s->plan->count; shape++)
+            s->laps[shape] = s->plan->laps;
+        return;
+    }
     const double enough_s = card_is_brief() ? 0 : VISIT_S;
     const int at_once = s->together && world_is_simulated() ? s->ranks : 1;
     for (int shape = 0; shape < s->plan->count; shape++) {
@@ -123,6 +128,8 @@ struct lap_times laps_measure(struct shape_bench *bench, struct world *world, st
     choose_laps(&s, &times);
     const bool is_first = !together || world_rank(together) == 0;
     struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, plan->turns);
+    if (plan->laps > 0)
+        visits.most = visits.planned;
     while (needs_turn(&s, &visits)) {
         take_turn(&s, visits.at + visits.turns * visits.ranks * visits.shapes);
         visits.turns++;

@@ -7,14 +7,19 @@
 #include "device/device.h"
 #include "world/world.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { PAIR = 2 }; /* all-reduces at a time, after a warm-up */
 
+/* Laps of a short probe: about so long, as one step of a published model. */
+static const double SHORT_S = 0.03;
+enum { SHORT_LAPS_MOST = 16 };
+
 struct probe {
     struct world *world;
     struct shape_bench *bench;
-    struct lap_plan plan;
+    struct lap_plan plan, short_plan;
     bool is_alone;  /* rank 0 takes the steps while the other ranks sleep */
     bool has_alone; /* it takes some alone, before all ranks take theirs */
     struct sweep_call call;
@@ -55,6 +60,7 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
     *p = (struct probe){ .world = world,
                          .bench = shape_bench_open(workload, run, usual, 1, trainer),
                          .plan = { .first = usual, .count = 1 },
+                         .short_plan = { .first = usual, .count = 1, .turns = 1, .laps = 1 },
                          .is_alone = world_size(world) > card->cores };
     if (world_size(world) > 1)
         open_sums(p, workload);
@@ -112,31 +118,54 @@ double probe_transfer(struct probe *p, int pairs)
 }
 
 /* all: run the laps of rank 0 while the others sleep. The times are on rank 0. */
-static struct local_times measure_alone(struct probe *p)
+static struct lap_times measure_alone(struct probe *p, const struct lap_plan *plan)
 {
     struct lap_times times = { 0 };
     if (world_rank(p->world) == 0)
-        times = laps_measure(p->bench, p->world, NULL, &p->plan);
+        times = laps_measure(p->bench, p->world, NULL, plan);
     world_park(p->world);
-    return times.mean[0];
+    return times;
+}
+
+/* all: end what the block before left running, and let all ranks begin together. */
+static void settle(struct probe *p)
+{
+    trainer_settle(shape_bench_trainer(p->bench));
+    world_park(p->world);
+}
+
+static double step_of(struct local_times lap)
+{
+    return lap.fetch + lap.passes + lap.update;
 }
 
 struct card_probe probe_measure(struct probe *p, int visits)
 {
-    struct lap_times times = { 0 };
-    struct local_times alone = { 0 };
+    struct lap_times times = { 0 }, alone = { 0 };
     p->plan.turns = visits;
-    trainer_settle(shape_bench_trainer(p->bench));
-    world_park(p->world);
+    settle(p);
     if (p->is_alone || p->has_alone)
-        alone = measure_alone(p);
-    if (p->is_alone)
-        times.mean[0] = alone;
-    else
-        times = laps_measure(p->bench, p->world, p->world, &p->plan);
+        alone = measure_alone(p, &p->plan);
+    times = p->is_alone ? alone : laps_measure(p->bench, p->world, p->world, &p->plan);
     const double transfer = probe_transfer(p, visits / PAIR);
     struct card_probe probe = { times.mean[0].fetch, times.mean[0].passes, times.mean[0].update, transfer,
-                                p->has_alone ? alone.fetch + alone.passes + alone.update : 0 };
+                                p->has_alone ? step_of(alone.mean[0]) : 0 };
+    world_broadcast(p->world, &probe, sizeof probe);
+    p->short_plan.laps = (int)fmin(SHORT_LAPS_MOST, fmax(1, round(SHORT_S / step_of(times.mean[0]))));
+    world_broadcast(p->world, &p->short_plan.laps, sizeof p->short_plan.laps);
+    return probe;
+}
+
+struct card_probe probe_local_step(struct probe *p)
+{
+    settle(p);
+    const struct lap_times times =
+        p->is_alone ? measure_alone(p, &p->short_plan) : laps_measure(p->bench, p->world, p->world, &p->short_plan);
+    struct card_probe probe = { .fetch = times.mean[0].fetch,
+                                .passes = times.mean[0].passes,
+                                .update = times.mean[0].update };
+    if (times.is_disturbed)
+        probe = (struct card_probe){ 0 };
     world_broadcast(p->world, &probe, sizeof probe);
     return probe;
 }

@@ -26,6 +26,10 @@ void probe_rank_alone(struct probe *probe);
 enum { PROBE_VISITS = 2 };
 struct card_probe probe_measure(struct probe *probe, int visits);
 
+/* all: measure the local step alone, briefly: one visit, as short as a few steps, which nothing warms up. All parts are 0 if something
+ * disturbed it. Call it after a probe_measure(). */
+struct card_probe probe_local_step(struct probe *probe);
+
 /* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. */
 double probe_transfer(struct probe *probe, int pairs);
 

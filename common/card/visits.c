@@ -107,6 +107,7 @@ void visits_average(const struct visits *v, struct lap_times *times)
     for (int shape = 0; shape < v->shapes; shape++) {
         const int quiet = quiet_visits(v, shape), kept = quiet > v->planned ? quiet : v->planned;
         times->mean[shape] = (struct local_times){ 0 };
+        times->is_disturbed |= quiet < v->planned;
         for (int turn = 0; turn < v->turns; turn++)
             if (place_of(v, turn, shape) < kept) {
                 jitter += add_visit(v, turn, shape, kept, &times->mean[shape]);

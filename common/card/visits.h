@@ -27,7 +27,8 @@ enum { VISITS_TIMES = 2 };
 struct lap_times {
     struct work work[SHAPES_MOST + 1];
     struct local_times mean[SHAPES_MOST + 1];
-    double jitter; /* mean over visits' last laps of (slowest rank - mean rank) / mean rank */
+    double jitter;     /* mean over visits' last laps of (slowest rank - mean rank) / mean rank */
+    bool is_disturbed; /* a shape has fewer undisturbed visits than planned */
 };
 
 /* At most VISITS_TIMES as many turns as planned. Close them. */

@@ -11,21 +11,47 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
     points->point[points->count++] = (struct drift_point){ .at = at, .drift = drift };
 }
 
-/* Weights fall by e in so many seconds. Chosen on the residuals of labs 01 and 04, two real ranks and four simulated ones (2026-11-23):
- * local steps vary least about probes averaged over 4 s, and 10 to 25 % more if the two nearest are interpolated, whose own noise is as
- * large as a block's. A transfer follows the moment more closely. */
-static const double LOCAL_S = 4, TRANSFER_S = 1;
+/* Weights fall by e in so many seconds. Chosen on the residuals of labs 01 and 04, two real ranks and four simulated ones (2026-11-25), on
+ * a machine whose steps are alike for 0.3 s. Where probes stand between blocks, local steps vary least about means over 0.1 to 0.3 s, and
+ * 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all ranks. */
+static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4;
 
 /* Weights of own costs. Not every probe has a cost, and what disturbs a brief one for tenths of a second says nothing about a block some
  * seconds later: so its mean is over a longer time. */
 static const double OWN_S = 15;
 
-static double seconds_to_nearest(const struct drift_points *points, double at)
+/* Return a part of a drift. */
+typedef double part_of(const struct card_drift *drift);
+
+static double local_of(const struct card_drift *drift)
 {
-    double nearest = INFINITY;
+    return drift->local;
+}
+
+static double transfer_of(const struct card_drift *drift)
+{
+    return drift->transfer;
+}
+
+static double alone_over_local(const struct card_drift *drift)
+{
+    return drift->local > 0 ? drift->alone / drift->local : 0;
+}
+
+/* Return the geometric mean of a part over the probes that measured it; `none` if none did. */
+static double average(const struct drift_points *points, double at, part_of *part, double fall_s, double none)
+{
+    double nearest = INFINITY, sum = 0, weights = 0;
     for (int i = 0; i < points->count; i++)
-        nearest = fmin(nearest, fabs(points->point[i].at - at));
-    return nearest;
+        if (part(&points->point[i].drift) > 0)
+            nearest = fmin(nearest, fabs(points->point[i].at - at));
+    for (int i = 0; i < points->count; i++) {
+        const double now = part(&points->point[i].drift), farther = fabs(points->point[i].at - at) - nearest;
+        const double weight = now > 0 ? exp(-farther / fall_s) : 0; /* the nearest weighs 1, however far it is */
+        sum += weight > 0 ? weight * log(now) : 0;
+        weights += weight;
+    }
+    return weights > 0 ? exp(sum / weights) : none;
 }
 
 /* Set `now` to means of the probes that have a cost. */
@@ -49,24 +75,10 @@ static void average_own(const struct drift_points *points, double at, struct own
 
 struct card_drift drift_at(const struct drift_points *points, double at)
 {
-    if (points->count == 0)
-        return (struct card_drift){ .local = 1, .transfer = 1 };
-    const double nearest = seconds_to_nearest(points, at);
-    double local = 0, transfer = 0, alone = 0, local_weights = 0, transfer_weights = 0;
-    for (int i = 0; i < points->count; i++) {
-        const struct drift_point *p = &points->point[i];
-        const double farther = fabs(p->at - at) - nearest; /* so that the nearest weighs 1, however far it is */
-        const double of_local = exp(-farther / LOCAL_S), of_transfer = exp(-farther / TRANSFER_S);
-        local += of_local * log(p->drift.local);
-        transfer += of_transfer * log(p->drift.transfer);
-        alone += of_local * log(p->drift.alone); /* -infinity, where it was not measured */
-        local_weights += of_local;
-        transfer_weights += of_transfer;
-    }
-    struct card_drift drift = { .local = exp(local / local_weights),
-                                .transfer = exp(transfer / transfer_weights),
-                                .alone = exp(alone / local_weights),
-                                .bytes = points->point[0].drift.bytes };
+    struct card_drift drift = { .local = average(points, at, local_of, LOCAL_S, 1),
+                                .transfer = average(points, at, transfer_of, TRANSFER_S, 1),
+                                .bytes = points->count > 0 ? points->point[0].drift.bytes : 0 };
+    drift.alone = drift.local * average(points, at, alone_over_local, ALONE_S, 0);
     average_own(points, at, &drift.own);
     return drift;
 }

@@ -14,10 +14,12 @@ struct drift_points {
     } * point; /* (count), in the order of time */
 };
 
+/* Add a probe. A part of 0 was not measured. */
 void drift_add(struct drift_points *points, double at, struct card_drift drift);
 
-/* Return the drift at a time: the geometric mean of all probes, whose weights fall with their distance in time, over a few seconds for
- * local steps and about one for transfers; for own costs the arithmetic mean over a quarter of a minute. 1 without probes. */
+/* Return the drift at a time: geometric means of the probes around, whose weights fall with their distance in time: within tenths of a
+ * second for local steps, about a second for transfers, and some seconds for a rank alone relative to all. For own costs it is the
+ * arithmetic mean over a quarter of a minute. 1 without probes, and 0 for a rank alone. */
 struct card_drift drift_at(const struct drift_points *points, double at);
 
 void drift_close(struct drift_points *points);

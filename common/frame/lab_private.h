@@ -61,14 +61,16 @@ struct lab {
     struct run_results *results;
     struct probe *probe;         /* on all ranks; NULL if nothing computes */
     struct own_probe *own_probe; /* likewise; NULL if the lab has no costs of its own */
-    int blocks;                  /* since the last probe */
+    int blocks;                  /* since the last whole probe */
+    double probed;               /* world_wall() when the last probe ended */
     struct terminal terminal;
 };
 
 /* all: read a fresh card from disk, add what this lab uses and the card lacks, or measure a card. Rank 0 prints it. */
 void lab_get_card(struct lab *lab);
 
-/* all: probe the speed of this machine and compare it with the card's. Return true on rank 0, which has the drift. */
-bool lab_probe(struct lab *lab, struct card_drift *drift);
+/* all: probe the speed of this machine and compare it with the card's: all of it, or the local step alone, briefly. Return true on rank
+ * 0, which has the drift. */
+bool lab_probe(struct lab *lab, bool is_whole, struct card_drift *drift);
 
 #endif

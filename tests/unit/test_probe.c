@@ -114,6 +114,24 @@ TEST(every_rank_gets_the_means)
     assert_true(world_size(world) > 1 ? mine.transfer > 0 : mine.transfer >= 0 && mine.transfer <= 0);
 }
 
+/* It measures the step alone, for all ranks alike, as a probe does. */
+TEST(a_short_probe_sees_the_step)
+{
+    const struct run run = run_of_world();
+    const struct card card = card_of_world();
+    struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
+    const struct card_probe whole = probe_measure(probe, PROBE_VISITS);
+    struct card_probe mine = { 0 };
+    for (int i = 0; i < 50 && !(mine.passes > 0); i++) /* other programs may disturb some */
+        mine = probe_local_step(probe);
+    struct card_probe first = mine;
+    probe_close(probe);
+    world_broadcast(world, &first, sizeof first);
+    assert_memory_equal(&mine, &first, sizeof mine);
+    assert_true(mine.fetch > 0 && mine.passes > 0.02 * whole.passes && mine.update > 0);
+    assert_true(mine.transfer <= 0 && mine.alone <= 0);
+}
+
 TEST(a_card_of_another_machine_is_found_out)
 {
     const struct run run = run_of_world();

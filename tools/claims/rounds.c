@@ -76,12 +76,18 @@ double rounds_mean(const struct rounds *rounds, const char *name, const char *co
 double rounds_drift(const struct rounds *rounds)
 {
     double least = INFINITY, most = 0;
-    for (int row = 0; row < rounds->table.rows; row++) {
-        double drift = csv_value(&rounds->table, row, "local_drift");
-        if (!(drift > 0) || csv_value(&rounds->table, row, "is_disturbed") > 0)
-            continue;
-        least = fmin(least, drift);
-        most = fmax(most, drift);
+    for (int round = 0; round < rounds->count; round++) {
+        double sum = 0;
+        int cases = 0;
+        for (int row = 0; row < rounds->table.rows; row++) {
+            const double drift = csv_value(&rounds->table, row, "local_drift");
+            if (rounds->of_row[row] != round || !(drift > 0) || csv_value(&rounds->table, row, "is_disturbed") > 0)
+                continue;
+            sum += log(drift);
+            cases++;
+        }
+        least = cases ? fmin(least, exp(sum / cases)) : least;
+        most = cases ? fmax(most, exp(sum / cases)) : most;
     }
     return most > 0 ? most / least : 1;
 }

@@ -25,7 +25,8 @@ int rounds_row(const struct rounds *rounds, int index, const char *name);
 /* Return the mean of a column over a case's undisturbed rounds; if there are none, over all; NaN if not measured. */
 double rounds_mean(const struct rounds *rounds, const char *name, const char *column);
 
-/* Return the largest local_drift of undisturbed rounds over the smallest: by how much the machine's speed changed. 1 if unknown. */
+/* Return the largest local_drift of a round, mean over its undisturbed cases, over the smallest: by how much the machine's speed changed.
+ * 1 if unknown. */
 double rounds_drift(const struct rounds *rounds);
 
 #endif
