@@ -406,23 +406,41 @@ show_first_picture()
     printf '\nNext: build the rest, then run every lab on this machine.\n'
 }
 
-chart() # NAME FOLDER: what plots/NAME.gp draws of the tables there
+# shellcheck disable=SC2317 # called through `quietly`
+draw_all() # {NAME FOLDER}...: as many at once as there are cores; fails where one cannot be drawn
 {
+    local status=0
+    while (($# > 0)); do
+        while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || status=1; done
+        plots/draw.sh "$1" "$2" &
+        shift 2
+    done
+    while (($(jobs -p | wc -l) > 0)); do wait -n || status=1; done
+    return "$status"
+}
+
+chart() # NAME FOLDER...: what plots/NAME.gp draws of the tables there
+{
+    local folder said
+    local pairs=()
+    for folder in "${@:2}"; do pairs+=("$1" "$folder"); done
+    printf -v said '%s, ' "${@:2}"
+    said=${said%, }
     if ! command -v gnuplot >/dev/null; then
-        printf 'gnuplot is not installed, so no charts; the tables are in %s\n' "$2"
+        printf 'gnuplot is not installed, so no charts; the tables are in %s\n' "$said"
         note "charts of $1" skipped "gnuplot is not installed"
         return
     fi
     : >build/charts.log
-    quietly "Charts into $2" build/charts.log plots/draw.sh "$1" "$2" || problem "$1" "$1: the charts could not be drawn; earlier charts are still there"
+    quietly "Charts into $said" build/charts.log draw_all "${pairs[@]}" ||
+        problem "$1" "$1: the charts could not be drawn; earlier charts are still there"
 }
 
 draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
 {
-    local summary
-    while read -r summary; do
-        chart "$1" "$(dirname "$summary")"
-    done < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" 2>/dev/null)
+    local folders
+    mapfile -t folders < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" -printf '%h\n' 2>/dev/null)
+    ((${#folders[@]} == 0)) || chart "$1" "${folders[@]}"
 }
 
 wants_blog() # each lab also on the machine of the blog posts, unless it was said where to run, or with how many ranks
@@ -765,7 +783,6 @@ keep_notes() # in runs.csv
         problem "notes" "the notes of this run could not be saved in $results/runs.csv; is the disk full?"
 }
 
-# shellcheck disable=SC2317 # called by draw_all
 drawable() # the script and the folder of all results that there is a script for
 {
     local folder
@@ -778,18 +795,6 @@ drawable() # the script and the folder of all results that there is a script for
     [[ ! -e $results/scale/scale.csv ]] || printf 'scale %s\n' "$results/scale"
 }
 
-# shellcheck disable=SC2317 # called through `quietly`
-draw_all() # as many at a time as there are cores; fails where one cannot be drawn
-{
-    local name folder status=0
-    while read -r name folder; do
-        while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || status=1; done
-        plots/draw.sh "$name" "$folder" &
-    done < <(drawable)
-    while (($(jobs -p | wc -l) > 0)); do wait -n || status=1; done
-    return "$status"
-}
-
 draw_again() # what --report has to: the tables may be of runs by hand, which draw nothing
 {
     : >build/charts.log
@@ -797,7 +802,10 @@ draw_again() # what --report has to: the tables may be of runs by hand, which dr
         printf 'gnuplot is not installed, so the charts are the earlier ones\n'
         return
     fi
-    quietly "Charts" build/charts.log draw_all || problem "charts" "some charts could not be drawn"
+    local name folder
+    local pairs=()
+    while read -r name folder; do pairs+=("$name" "$folder"); done < <(drawable)
+    quietly "Charts" build/charts.log draw_all "${pairs[@]}" || problem "charts" "some charts could not be drawn"
 }
 
 compare() # writes closing.csv and claims.csv, of all labs that can be judged; fails where a table cannot be read

@@ -70,7 +70,7 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
 void probe_rank_alone(struct probe *p)
 {
     if (p)
-        p->has_alone = !p->is_alone && world_size(p->world) > 1;
+        p->has_alone = !p->is_alone && world_size(p->world) > 1 && !world_is_simulated();
 }
 
 void probe_close(struct probe *p)

@@ -18,7 +18,8 @@ struct world;
 struct probe *probe_open(const struct card *card, struct world *world, const struct workload *workload,
                          const struct run *run, struct trainer *trainer);
 
-/* all: from now on also measure rank 0 alone while the others sleep, for cases in which fewer ranks train. NULL is allowed. */
+/* all: from now on also measure rank 0 alone while the others sleep, for cases in which fewer ranks train. Simulated ranks always
+ * compute alone. NULL is allowed. */
 void probe_rank_alone(struct probe *probe);
 
 /* all: visit the usual batch so often (laps.h), and run half as many pairs of all-reduces. What other programs disturb is repeated, at

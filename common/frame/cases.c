@@ -30,7 +30,7 @@ static char *help_of(const struct lab_spec *spec)
     return help;
 }
 
-/* True for a long case. --quick and --blind leave long cases out unless --cases names them. */
+/* True for a long case. --quick, --blind and --without-tables leave long cases out unless --cases names them. */
 static bool is_long(const struct lab_spec *spec, const struct options *base, const struct variant *variant)
 {
     struct options *settings = lab_spec_settings(spec, base, variant);
@@ -78,7 +78,7 @@ void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct
     if (spec->narrow)
         spec->narrow(base);
     const struct option_list *wanted = &run_of(base)->cases;
-    const bool is_short = run_of(base)->quick || run_of(base)->blind;
+    const bool is_short = run_of(base)->quick || run_of(base)->blind || run_of(base)->without_tables;
     refuse_unknown(wanted, spec);
     const char *names[CASES_MOST + 1] = { NULL };
     for (const struct variant *v = spec->variants; v->name; v++)

@@ -45,19 +45,28 @@ static int run_once(const struct request *request)
     return status;
 }
 
+/* Return the folder of the card of two real ranks, the same for every --membus. Where two ranks are all that real runs have, it is theirs:
+ * each finds what the other measured. Free it. */
+static char *folder_of_pair(const struct request *request)
+{
+    if (real_ranks(request) == 2)
+        return run_folder(request->run, "here");
+    char *cores = dedicated_cores_name(0), *pair_folder = memory_text("%s/two-real-ranks", cores);
+    char *folder = run_folder(request->run, pair_folder);
+    free(pair_folder);
+    free(cores);
+    return folder;
+}
+
 /* Write the platform file of dedicated cores among the results. Return its path, to be freed. */
 static char *write_dedicated(const struct request *request)
 {
     const struct run *run = request->run;
     struct alpha_beta pair = { 0 };
     if (run->ranks > 1) {
-        char *cores = dedicated_cores_name(0),
-             *pair_folder = memory_text("%s/two-real-ranks", cores); /* the same for every --membus */
-        char *folder = run_folder(run, pair_folder);
+        char *folder = folder_of_pair(request);
         pair = request_pair(request, folder);
         free(folder);
-        free(pair_folder);
-        free(cores);
     }
     char *name = dedicated_cores_name(run->membus);
     char *folder = run_folder(run, name), *file = memory_text("%s.xml", name);

@@ -16,7 +16,8 @@ enum {
      * (docs/measuring.md has the numbers). */
     SHORT_WARMUP = 1,
     SHORT_WINDOW = 2,
-    LEAST_ROUNDS = 6, /* Student's interval on 6 log ratios: 5 degrees of freedom */
+    SHORT_IN_TURNS = 1, /* where a step takes all ranks' time, so that a round lasts as long */
+    LEAST_ROUNDS = 6,   /* Student's interval on 6 log ratios: 5 degrees of freedom */
     QUICK_LEAST = 2,
     QUICK_MOST = 4, /* enough to blame one of three or four ranks (case_stats.h) */
     QUICK_SECONDS = 15,
@@ -60,7 +61,7 @@ const struct option_row run_option_rows[] = {
     { "--add-rounds", OPTION_SWITCH, AT(add_rounds), 0, 0, "",
       "keep the rounds of earlier runs of this command in rounds.csv" },
     { "--without-tables", OPTION_SWITCH, AT(without_tables), 0, 0, "",
-      "leave out the tables that only this lab has, such as sweep.csv" },
+      "leave out long cases, and the tables that only this lab has, such as sweep.csv" },
     { "--quick", OPTION_SWITCH, AT(quick), 0, 0, "", "two to four short rounds; ratios without interval" },
     { "--cases", OPTION_LIST, AT(cases), 0, 0, "CASE", "run only the baseline and this case; may be repeated" },
     { "--lesson-cases", OPTION_SWITCH, AT(lesson_cases), 0, 0, "", "run only the cases that the lab's lesson shows" },
@@ -185,7 +186,8 @@ struct window run_window(const struct run *run)
     if (run->once)
         return (struct window){ .warmup = warmup, .measured = run->once };
     if (!run->whole) {
-        measured = measured < SHORT_WINDOW ? measured : SHORT_WINDOW;
+        const int most = run->takes_turns ? SHORT_IN_TURNS : SHORT_WINDOW;
+        measured = measured < most ? measured : most;
         warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : SHORT_WARMUP;
     }
     /* Measure whole cycles, at least one; leftover steps join the warm-up. */

@@ -70,7 +70,8 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
         if (case_name !~ uneven && $at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
         turns = backend == "sim" || ranks > $at["cores"] # ranks take turns on cores, so rounds are slow
-        rounds = !turns ? ($at["rounds"] ~ /^[23]$/ ? $at["rounds"] : 4) : long == "." || window >= 4 ? 1 : 2 # at least four steps
+        measured = turns && window == 2 ? 1 : window
+        rounds = !turns ? ($at["rounds"] ~ /^[23]$/ ? $at["rounds"] : 4) : long == "." || measured >= 4 ? 1 : 4 / measured # at least four steps
         if ($at["rounds"] != rounds) complain($at["rounds"] " rounds")
         numerics = $at["numerics"]
         if (cases == 1) steps = $at["steps"] # of the baseline; losses are only compared after equal numbers of steps
@@ -82,7 +83,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         if ($at["loss"] <= 0 || $at["loss"] > 5) complain("loss " $at["loss"])
         if (crew == 1 && $at["wait_ms"] != 0) complain("one rank waits")
         loss[case_name] = $at["loss"]
-        if ($at["steps"] != rounds * (case_name ~ long ? 4 : window)) complain($at["steps"] " steps")
+        if ($at["steps"] != rounds * (case_name ~ long ? 4 : measured)) complain($at["steps"] " steps")
         efficiency = $at["efficiency"] ""
         if (measure == none ? efficiency != "" : case_name ~ measure ? efficiency != "1" : !(efficiency > 0)) complain("efficiency " efficiency)
     }
