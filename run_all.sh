@@ -18,7 +18,8 @@ readonly option_rows=(
     "--report        | only make charts and pages again, from existing results"
     "--quick         | only a look: two or three short rounds of each lab, without intervals"
     "--only NN_name  | run this lab only"
-    "--all-cases     | measure all cases of a lab, not only those that its lesson shows; simulated machines always run all"
+    "--all-cases     | measure all cases of a lab, not only those that its lesson shows, and its own tables also on simulated"
+    "                | cores; simulated machines always run all"
     "--backend WORD  | where ranks run: mpi (cores of this machine), nccl (GPUs), sim (simulated cores), auto (each lab decides)"
     "--platform WORD | run the labs on this simulated machine only: a name from --list, or a SimGrid file"
     "--ranks N       | how many ranks train together [4]; for your own cluster, enough to fill more than one node"
@@ -472,10 +473,12 @@ places()
     fi
 }
 
-# What a lab measures in each of these passes. Fewer cases have more rounds, and more rounds decide more claims.
-cases_of_run()
+# What a lab measures at this place. Fewer cases have more rounds, and more rounds decide more claims. A lab's own tables and long cases are
+# measured on real ranks, after the first pass: on simulated cores they would take half of the time.
+cases_of_run() # PLACE [first]
 {
     is_given --platform || is_given --all-cases || echo "--lesson-cases"
+    [[ $# -lt 2 && ( $1 != simulated || -n ${value[--all-cases]+given} ) ]] || echo "--without-tables"
 }
 
 measures_on() # beyond the first pass
@@ -486,7 +489,7 @@ measures_on() # beyond the first pass
 # shellcheck disable=SC2086,SC2046 # $where and cases_of_run hold several options
 first_pass() # each lab at each place once: one round, which later ones join, unless this is all
 {
-    local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") seconds=$quick_seconds times each status
+    local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") seconds=$quick_seconds times each status pass=
     local round=()
     times=$(places | wc -l)
     if is_given --seconds; then
@@ -496,7 +499,7 @@ first_pass() # each lab at each place once: one round, which later ones join, un
     elif is_given --quick; then
         options+=(--quick)
     elif measures_on; then
-        round=(--rounds 1 --without-tables)
+        round=(--rounds 1) pass=first
     fi
     each=$((times * (10#${seconds%.*} + overhead_seconds)))
     ! wants_blog || each=$((each + blog_seconds))
@@ -508,7 +511,7 @@ first_pass() # each lab at each place once: one round, which later ones join, un
         left=$((left - 1))
         status=0
         while ((status == 0)) && IFS=: read -r place where; do
-            attended lab "$name" "${options[@]}" "${round[@]}" $(cases_of_run) $where
+            attended lab "$name" "${options[@]}" "${round[@]}" $(cases_of_run "$place" $pass) $where
             status=$?
         done < <(places)
         case $status in
@@ -535,7 +538,7 @@ add_rounds() # LAB PLACE SECONDS
     where=$(places | sed -n "s/^$2://p")
     touch "$began"
     : >"$log"
-    if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $(cases_of_run) $where; then
+    if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $(cases_of_run "$2") $where; then
         draw "$1" "$began" >/dev/null
         write_report >/dev/null
     else

@@ -230,7 +230,7 @@ test_passes()
 {
     # One round of every lab, then more rounds of each; then those whose claims are undecided, until none is.
     run 0 --only 01_straggler --out "$folder/passes"
-    [[ $(grep -E '^01_straggler' "$calls" | sed "s|--out $folder/passes *||") == $'01_straggler --rounds 1 --without-tables --lesson-cases\n01_straggler --seconds 45 --add-rounds --lesson-cases' ]] ||
+    [[ $(grep -E '^01_straggler' "$calls" | sed "s|--out $folder/passes *||") == $'01_straggler --rounds 1 --lesson-cases --without-tables\n01_straggler --seconds 45 --add-rounds --lesson-cases' ]] ||
         complain "not one round, then more: $(<"$calls")"
     called "claims --results $folder/passes --expected expected --undecided"
     printf '%s\n' "01_straggler here 3 9" "01_straggler here 1 2" >"$UNDECIDED" # in two passes
@@ -248,17 +248,17 @@ test_passes()
     # With fewer cores than ranks: simulated cores, and as many real ranks as there are cores.
     stub "$folder/bin/nproc" <<<'echo 2'
     run 0 --only 01_straggler --out "$folder/passes"
-    called "01_straggler --out $folder/passes --rounds 1 --without-tables --lesson-cases --backend sim"
-    called "01_straggler --out $folder/passes --rounds 1 --without-tables --lesson-cases --backend mpi --ranks 2"
-    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --lesson-cases --backend sim"
+    called "01_straggler --out $folder/passes --rounds 1 --lesson-cases --without-tables --backend sim"
+    called "01_straggler --out $folder/passes --rounds 1 --lesson-cases --without-tables --backend mpi --ranks 2"
+    called "01_straggler --out $folder/passes --seconds 45 --add-rounds --lesson-cases --without-tables --backend sim"
     called "01_straggler --out $folder/passes --seconds 45 --add-rounds --lesson-cases --backend mpi --ranks 2"
     run 0 --only 01_straggler --out "$folder/passes" --ranks 8 --quick
-    called "01_straggler --out $folder/passes --quick --lesson-cases --backend sim --ranks 8"
+    called "01_straggler --out $folder/passes --quick --lesson-cases --without-tables --backend sim --ranks 8"
     called "01_straggler --out $folder/passes --quick --lesson-cases --backend mpi --ranks 2"
     not_called "--ranks 2 --ranks"
     stub "$folder/bin/nproc" <<<'echo 1'
     run 0 --only 01_straggler --out "$folder/passes" --quick
-    called "01_straggler --out $folder/passes --quick --lesson-cases --backend sim"
+    called "01_straggler --out $folder/passes --quick --lesson-cases --without-tables --backend sim"
     not_called "--backend mpi"
     grep -qF '"real ranks",skipped,"this machine has one core"' "$folder/passes/runs.csv" || complain "runs.csv: one core"
     stub "$folder/bin/nproc" <<<'echo 4'
@@ -376,7 +376,7 @@ test_lessons()
 test_gpus()
 {
     run 0 --only 01_straggler --backend nccl
-    called "01_straggler --out results --rounds 1 --without-tables --lesson-cases --backend nccl"
+    called "01_straggler --out results --rounds 1 --lesson-cases --without-tables --backend nccl"
     [[ $said != *GPU* ]] || complain "a build without CUDA speaks of GPUs"
     LOCKSTEP_CUDA=OFF run 0 --only 01_straggler
     called "-DLOCKSTEP_CUDA=OFF"
@@ -389,7 +389,7 @@ test_gpus()
     stub "$folder/bin/nproc" <<<'echo 2'
     run 0 --only 01_straggler
     says "GPUs: 2 x A Fast One, 1 x B" "expected 0:10 for this one"
-    called "01_straggler --out results --rounds 1 --without-tables --lesson-cases"
+    called "01_straggler --out results --rounds 1 --lesson-cases --without-tables"
     not_called "--backend sim"
     run 0 --only 01_straggler --backend nccl
     says "GPUs: 2 x A Fast One, 1 x B"
@@ -400,7 +400,7 @@ test_gpus()
     stub "$built/describe_gpus" <<<'echo "built with CUDA, no usable device (no driver)"; exit 77'
     run 0 --only 01_straggler
     says "GPUs: none; built with CUDA, no usable device (no driver)" "expected 0:20 for this one"
-    called "01_straggler --out results --rounds 1 --without-tables --lesson-cases --backend sim"
+    called "01_straggler --out results --rounds 1 --lesson-cases --without-tables --backend sim"
     rm -r "$built"
     stub "$folder/bin/nproc" <<<'echo 4'
 }
