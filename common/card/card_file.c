@@ -8,6 +8,7 @@
 #include "launch/job.h"
 #include "options/algorithm.h"
 
+#include <glob.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,12 +231,9 @@ static bool line_is(const char *line, const char *beginning, const char *rest)
     return strncmp(line, beginning, length) == 0 && strcmp(line + length, rest) == 0;
 }
 
-/* True if the file is recent and has this key and kernel; `kernel` NULL: any kernel. */
-static bool is_fresh(const char *path, const char *key, const char *kernel)
+/* True if the file has this key and kernel; `kernel` NULL: any kernel. */
+static bool is_of_job(const char *path, const char *key, const char *kernel)
 {
-    struct stat status;
-    if (stat(path, &status) != 0 || difftime(time(NULL), status.st_mtime) > FRESH_S)
-        return false;
     FILE *file = fopen(path, "r");
     char *line = NULL; /* the key names all hosts, so its line may be long */
     size_t size = 0;
@@ -249,6 +247,40 @@ static bool is_fresh(const char *path, const char *key, const char *kernel)
     if (file)
         fclose(file);
     return has_key && has_kernel;
+}
+
+/* A card of this job, and when it was written; both 0 if none was found. Free the path. */
+struct candidate {
+    char *path;
+    time_t written;
+};
+
+/* Keep the file instead if it is a newer card, no older than an hour. */
+static void prefer_newer(struct candidate *best, const char *path, const char *key, const char *kernel)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || difftime(time(NULL), status.st_mtime) > FRESH_S ||
+        status.st_mtime <= best->written || !is_of_job(path, key, kernel))
+        return;
+    free(best->path);
+    *best = (struct candidate){ .path = memory_text("%s", path), .written = status.st_mtime };
+}
+
+/* Return the newest card of this job: the folder's, or the copy of a lab, because a lab with another model may have replaced the
+ * folder's. NULL: none. Free it. */
+static char *find_card(const char *folder, const char *key, const char *kernel)
+{
+    struct candidate best = { 0 };
+    char *path = memory_text("%s/" CARD_FILE, folder), *copies = memory_text("%s/*/" CARD_COPY, folder);
+    glob_t found = { 0 };
+    prefer_newer(&best, path, key, kernel);
+    if (glob(copies, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            prefer_newer(&best, found.gl_pathv[i], key, kernel);
+    globfree(&found);
+    free(copies);
+    free(path);
+    return best.path;
 }
 
 /* True for a usable value. A modelled machine's memory costs nothing: its bandwidth is infinite. */
@@ -287,11 +319,11 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
 {
     *card = (struct card){ .ranks = run->ranks, .cores = cores };
     cores_name(card->cpu, CARD_NAME);
-    char *path = memory_text("%s/" CARD_FILE, folder);
-    char *key = card_key(workload, run, platform, card->cpu, cores);
+    char *key = card_key(workload, run, platform, card->cpu, cores),
+         *path = find_card(folder, key, kernel_wanted(platform));
     struct csv_table table;
     char why[256];
-    bool is_usable = is_fresh(path, key, kernel_wanted(platform)) && csv_read(path, &table, why, sizeof why);
+    bool is_usable = path && csv_read(path, &table, why, sizeof why);
     free(path);
     free(key);
     if (!is_usable)

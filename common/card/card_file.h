@@ -17,7 +17,7 @@ void card_put(const struct card *card, FILE *out, const struct workload *workloa
 void card_write(const struct card *card, const char *folder, const struct workload *workload, const struct run *run,
                 const char *platform);
 
-/* Read folder/CARD_FILE into `card`. CARD_NONE: it is missing, of another machine, job or version, or older than an hour (shared
+/* Read folder/CARD_FILE, or a lab's newer copy of this job, into `card`. CARD_NONE: it is missing, of another machine, job or version, or older than an hour (shared
  * machines drift). CARD_SHORT: it lacks a collective, a size, the messages or an own cost of `uses`, which calibrate_uses() adds. Own costs of
  * other labs are left out: their labs measure them again. */
 enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };

@@ -291,6 +291,10 @@ check "simulated rows are tested" 0 "1 exact check holds, 0 fail. 1 claim is not
 row "  … measured ones are not" "base 70.50 71.00 20.00 80.00* simulated: holds; here: no claim"
 expect "it,base,sim,slowest_step_ms,=,21,,sim,w"
 check "a simulated row fails" 1 "0 exact checks hold, 1 fail. 1 claim is not tested: of cases left out, or for another machine."
+expect "it,base,model,slowest_step_ms,=,21,,sim,w"
+check "where only a modelled machine is exact enough" 0 "0 exact checks hold, 0 fail. 2 claims are not tested: of cases left out, or for another machine."
+sed -i '/^case,/s/$/,device/; /^[a-z]*,sim,/s/$/,model/' "$results/$simulated/07_test/summary.csv"
+check "  … it is tested" 1 "0 exact checks hold, 1 fail."
 place $simulated 40 base,mpi,4,8,0,20,20,0
 check "the folder makes no simulation" 0 "0 exact checks hold, 0 fail. 2 claims are not tested: of cases left out, or for another machine."
 

@@ -435,6 +435,29 @@ TEST(a_card_of_many_hosts_is_found_again)
     assert_int_equal(found(&read, &run, 0, hosts, 8), CARD_NONE);
 }
 
+/* A lab with another model replaces the folder's card. The copies that labs keep beside their tables are still there. */
+TEST(a_lab_keeps_its_card)
+{
+    struct run run = run_here();
+    struct card written = card_here(), read;
+    char path[64], lab[64];
+    card_write(&written, run.out, &published_mlp, &run, "here");
+    snprintf(path, sizeof path, "%s/machine.csv", folder);
+    snprintf(lab, sizeof lab, "%s/01_straggler", folder);
+    assert_int_equal(mkdir(lab, 0700), 0);
+    snprintf(lab, sizeof lab, "%s/01_straggler/card.csv", folder);
+    assert_int_equal(rename(path, lab), 0);
+    card_write(&written, run.out, &published_mlp, &run, "elsewhere");
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_WHOLE);
+    assert_int_equal(found(&read, &run, 0, "elsewhere", 8), CARD_WHOLE);
+    time_t now = time(NULL);
+    utime(lab, &(struct utimbuf){ now - 3700, now - 3700 });
+    assert_int_equal(found(&read, &run, 0, "here", 8), CARD_NONE);
+    unlink(lab);
+    *strrchr(lab, '/') = '\0';
+    rmdir(lab);
+}
+
 TEST(an_old_card_is_not_believed)
 {
     struct run run = run_here();

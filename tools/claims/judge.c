@@ -31,6 +31,13 @@ static bool has_published_settings(const struct lab *lab, const struct csv_table
     return true;
 }
 
+/* True for a modelled machine, which computes nothing: checks of sums and losses are blank. */
+static bool is_modelled(const struct csv_table *summary, int row)
+{
+    const char *device = csv_field(summary, row, "device");
+    return device && strcmp(device, "model") == 0;
+}
+
 /* Return why the claim cannot be tested on this row; NULL if it can. */
 static const char *unmet_need(const struct lab *lab, const struct csv_table *summary, int row,
                               const struct claim *claim)
@@ -46,17 +53,12 @@ static const char *unmet_need(const struct lab *lab, const struct csv_table *sum
         return judgement_crowded;
     if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";
+    if (needs == NEEDS_MODEL && !is_modelled(summary, row))
+        return "needs a modelled machine";
     if (needs == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
         return "needs the published settings";
     bool is_of_gpus = device && strncmp(device, "cuda", strlen("cuda")) == 0;
     return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
-}
-
-/* True for a modelled machine, which computes nothing: checks of sums and losses are blank. */
-static bool is_modelled(const struct csv_table *summary, int row)
-{
-    const char *device = csv_field(summary, row, "device");
-    return device && strcmp(device, "model") == 0;
 }
 
 /* --- rounds ------------------------------------------------------------------------------------------------------ */
