@@ -53,6 +53,7 @@ static void join_world(struct lab *lab, struct options *base)
     if (device_gpus() > 0)
         world_trains_on(lab->world, device_gpus());
     collective_begin(lab->world, run_of(base)->share_gpu, run_of(base)->deadline_s);
+    run_of(base)->simulated = device_computes() && world_is_simulated();
     run_of(base)->takes_turns = device_computes() && (world_is_simulated() || size > world_cores(lab->world));
     if (!device_computes())
         settle_rounds(run_of(base), workload_costs(workload_of(base)));

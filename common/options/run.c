@@ -16,8 +16,8 @@ enum {
      * (docs/measuring.md has the numbers). */
     SHORT_WARMUP = 1,
     SHORT_WINDOW = 2,
-    SHORT_IN_TURNS = 1, /* where a step takes all ranks' time, so that a round lasts as long */
-    LEAST_ROUNDS = 6,   /* Student's interval on 6 log ratios: 5 degrees of freedom */
+    SHORT_SIMULATED = 1, /* of ranks that compute one after another */
+    LEAST_ROUNDS = 6,    /* Student's interval on 6 log ratios: 5 degrees of freedom */
     QUICK_LEAST = 2,
     QUICK_MOST = 4, /* enough to blame one of three or four ranks (case_stats.h) */
     QUICK_SECONDS = 15,
@@ -186,7 +186,7 @@ struct window run_window(const struct run *run)
     if (run->once)
         return (struct window){ .warmup = warmup, .measured = run->once };
     if (!run->whole) {
-        const int most = run->takes_turns ? SHORT_IN_TURNS : SHORT_WINDOW;
+        const int most = run->simulated ? SHORT_SIMULATED : SHORT_WINDOW;
         measured = measured < most ? measured : most;
         warmup = run->skip_first_steps > LEAST_WARMUP ? run->skip_first_steps : SHORT_WARMUP;
     }

@@ -33,6 +33,7 @@ struct run {
     bool whole;           /* not an option: a round measures all steps, because they differ or --steps was typed */
     int once;             /* not an option: steps to measure, in the first round only; 0 = measure in every round */
     bool takes_turns;     /* not an option: ranks compute in turns (simulated or oversubscribed), so rounds are slow */
+    bool simulated;       /* not an option: simulated ranks compute, so a step takes the time of all */
     int card_mb;          /* MiB; the card's all-reduces reach at least this size, or more if the lab needs it */
     bool dry_run;         /* print what would run, and start nothing */
     bool without_tables;  /* leave out long cases, and the tables that only this lab has */
@@ -83,7 +84,7 @@ int run_make_folder(const struct run *run);
 
 /* Steps of one block. Ranks synchronise at the end of the warm-up and every `cycle` steps from there, so whole windows are
  * measured. All rounds are equally long, so that each weighs the same in a mean: all `steps` if `whole`, with at least 2 to warm up;
- * else a short window of 2 steps after one of warm-up, or 1 where ranks take turns. The all-reduce results of a warm-up are checked. */
+ * else a short window of 2 steps after one of warm-up, or 1 where simulated ranks compute. The all-reduce results of a warm-up are checked. */
 struct window {
     int warmup, measured;
 };

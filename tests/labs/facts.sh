@@ -20,7 +20,7 @@ reference=$none     # pattern: the reference of the efficiency
 one_loss=           # two cases with the same loss
 
 # Runs.
-quick_window=2                                                       # steps of a quick round; 1 where ranks take turns
+quick_window=2                                                       # steps of a quick round; 1 of simulated ranks
 toy=(--batch-size 8 --input-dim 48 --hidden-dim 40 --num-classes 10) # a small model
 smallest=()                                                          # the least of everything, and cases that need it
 largest=(--hidden-dim 4096 --num-classes 65536)                      # a model that fits nowhere

@@ -70,7 +70,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
         if (case_name !~ uneven && $at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
         turns = backend == "sim" || ranks > $at["cores"] # ranks take turns on cores, so rounds are slow
-        measured = turns && window == 2 ? 1 : window
+        measured = backend == "sim" && window == 2 ? 1 : window
         rounds = !turns ? ($at["rounds"] ~ /^[23]$/ ? $at["rounds"] : 4) : long == "." || measured >= 4 ? 1 : 4 / measured # at least four steps
         if ($at["rounds"] != rounds) complain($at["rounds"] " rounds")
         numerics = $at["numerics"]

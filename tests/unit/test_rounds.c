@@ -43,13 +43,13 @@ TEST(all_rounds_have_equally_many_steps)
     struct run run = run_published;
     assert_int_equal(run_window(&run).measured, 2);
     assert_int_equal(run_window(&run).warmup, 1);
-    run.takes_turns = true; /* so a step takes the time of all ranks */
+    run.simulated = true; /* so a step takes the time of all ranks */
     assert_int_equal(run_window(&run).measured, 1);
     assert_int_equal(run_window(&run).warmup, 1);
     assert_int_equal(run_least_rounds(&run), 6);
     run.add_rounds = true; /* of which one may be all that fits */
     assert_int_equal(run_least_rounds(&run), 1);
-    run.takes_turns = false;
+    run.simulated = false;
     run.quick = true;
     assert_int_equal(run_window(&run).measured, 2);
     run.skip_first_steps = 5; /* typed */
