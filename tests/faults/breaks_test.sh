@@ -45,8 +45,8 @@ expect() # NAME MISTAKE RANKS RANK STEP COMMAND...: run, and check status, the l
     "${@:6}" --break "$2" --break-rank "$4" --break-step "$5" "${toy[@]}" </dev/null >out 2>err || status=$?
     printf '%-40s %s\n' "$name: $2, rank $4 of $3, step $5" "$(cat out)"
     ((status == 1)) || complain "$name" "status $status, not 1"
-    grep -qxF "$line" err || complain "$name" "no line '$line', but: $(<err)"
-    (($(grep -v "another run measures" err | grep -c '^09_ddp_inside: ') == 1)) || complain "$name" "more than one line of the lab: $(<err)"
+    grep -qaxF "$line" err || complain "$name" "no line '$line', but: $(<err)"
+    (($(grep -av "another run measures" err | grep -ac '^09_ddp_inside: ') == 1)) || complain "$name" "more than one line of the lab: $(<err)"
 }
 
 refused() # NAME WORD ARGUMENT...: check for status 2 and one line with the word
