@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RANKS = 64, TOY_RANKS = 24, FEW = 4, MORE = 24, SCRATCH_BYTES = 32 << 20 };
+enum { RANKS = 64, TOY_RANKS = 24, FEW = 4, MORE = 84, SCRATCH_BYTES = 32 << 20 };
 static const char PLATFORM[] = "gpu_cluster_400g", LAB[] = "01_straggler";
 
 static int ranks_of(const struct bench *bench)
