@@ -40,20 +40,20 @@ static const struct option_row rows[] = {
 };
 
 /* clang-format off */
-static void cycles(struct options *o)     { o->run.cycle = o->every * o->seldom; } /* whole cycles, in all cases */
-static void host_work(struct options *o)  { cycles(o); o->period = o->every; o->has_barrier = true; }
+static void every(struct options *o, int period) { o->run.cycle = o->period = period; } /* measured are whole periods */
+static void host_work(struct options *o)  { every(o, o->every); o->has_barrier = true; }
 static void sleeps(struct options *o)     { host_work(o); o->work = STALL_SLEEP; }
 static void works(struct options *o)      { host_work(o); o->work = STALL_BUSY; }
 static void two_late(struct options *o)   { sleeps(o); o->has_straggler = true; }
 
 static void no_barrier(struct options *o) { o->has_barrier = false; }
-static void every_n(struct options *o)    { o->period *= o->seldom; }
+static void every_n(struct options *o)    { every(o, o->every * o->seldom); }
 static void in_helper(struct options *o)  { o->in_helper = true; }
 static void spread(struct options *o)     { o->is_spread = true; }
 
 static const struct variant variants[] = {
     /* case            fault     fix         idea, label */
-    { "baseline", cycles, NULL, "no work on the host, no barrier", "baseline" },
+    { "baseline", NULL, NULL, "no work on the host, no barrier", "baseline" },
     { "barrier_ws4", sleeps, NULL, "rank 0 sleeps on the host, then a barrier", "rank 0 sleeps" },
     { "sleep_no_barrier", sleeps, no_barrier, "… without a barrier: the ranks wait in the next all-reduce", "rank 0 sleeps + no barrier" },
     { "sleep_every_n", sleeps, every_n, "… but only every k steps", "rank 0 sleeps + every k steps" },

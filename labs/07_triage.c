@@ -67,21 +67,14 @@ static const struct option_row rows[] = {
     { 0 },
 };
 
-/* Return the least number of steps in which few workers and many come to their turns equally often. */
-static int whole_turns(const struct options *o)
-{
-    int steps = o->many;
-    while (steps % o->few != 0)
-        steps += o->many;
-    return steps;
-}
-
 /* clang-format off */
-static void usual(struct options *o)  { o->workers = 2; o->run.cycle = whole_turns(o); }
-static void asleep(struct options *o) { usual(o); o->is_slow = true; o->stall = STALL_SLEEP; o->workers = 0; }
+/* Each worker has made one batch after as many steps as there are workers, so whole multiples of that are measured. */
+static void work(struct options *o, int workers) { o->workers = workers; o->run.cycle = workers > 0 ? workers : 1; }
+static void usual(struct options *o)  { work(o, 2); }
+static void asleep(struct options *o) { work(o, 0); o->is_slow = true; o->stall = STALL_SLEEP; }
 static void busy(struct options *o)   { asleep(o); o->stall = STALL_BUSY; }
-static void few(struct options *o)    { o->workers = o->few; }
-static void many(struct options *o)   { o->workers = o->many; }
+static void few(struct options *o)    { work(o, o->few); }
+static void many(struct options *o)   { work(o, o->many); }
 
 static void launch(struct options *o)
 {
@@ -101,7 +94,7 @@ static void memory(struct options *o)
     o->branch[0].of = (struct branch_settings){ .kind = BRANCH_NORM, .blocks = o->memory_blocks,
                                                 .rows = o->memory_rows, .cols = o->memory_cols };
 }
-static void mixture(struct options *o){ usual(o); o->workers = 0; o->is_mixture = true; }
+static void mixture(struct options *o){ work(o, 0); o->is_mixture = true; }
 static void bf16(struct options *o)   { o->branch[0].of.is_bf16 = true; }
 
 const struct variant variants[] = {

@@ -160,8 +160,6 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
     count_culprits(stats, cells, steps);
     for (int rank = 0; rank < ranks; rank++)
         add_cell(&stats->sum[rank], &sums[rank]);
-    if (stats->rounds == 0)
-        stats->trained = timeline->first_step + steps;
     const struct step_means mean = step_means_of(sums, ranks, steps);
     late_work_join(&stats->late, &late);
     stats->round[stats->rounds++] = (struct round_stats){

@@ -68,8 +68,8 @@ struct case_stats {
     double spread;               /* sum over windows of slowest - fastest rank, per step */
     double what_if;              /* sum over steps */
     struct late_work late;       /* over all rounds */
-    int trained;                 /* steps of the first round, warm-up included */
-    double *loss;                /* (ranks) of the first round's last step, mean of the rank's samples */
+    int trained;                 /* as in struct rank_result, of the first round */
+    double *loss;                /* (ranks) likewise: mean of the rank's samples */
     int *samples;                /* (ranks) per step */
     double *queued;              /* (ranks) as in struct rank_result, over all measured steps */
     struct check_failures wrong; /* failed checks */

@@ -169,6 +169,16 @@ void cases_close(struct cases *cases)
     *cases = (struct cases){ 0 };
 }
 
+int cases_common_steps(const struct cases *cases)
+{
+    int least = INT_MAX;
+    for (int i = 0; i < cases->count; i++) {
+        const struct window window = run_window(run_of(cases->settings[i]));
+        least = window.warmup + window.measured < least ? window.warmup + window.measured : least;
+    }
+    return least;
+}
+
 int cases_quick_rounds(const struct cases *cases)
 {
     enum { ENOUGH = 4 };

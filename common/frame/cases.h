@@ -37,6 +37,9 @@ void cases_close(struct cases *cases);
 /* Rounds of --quick if ranks take turns: they give every case four steps, enough to blame one of three or four simulated ranks. */
 int cases_quick_rounds(const struct cases *cases);
 
+/* Return the steps of the shortest block, warm-up included: all cases make so many. */
+int cases_common_steps(const struct cases *cases);
+
 /* Bytes of the spans that all ranks together hold: a block on each rank, and on rank 0 one round of each case until the end.
  * Call after cases_settle(). */
 double cases_record(const struct cases *cases, const struct lab_spec *spec);

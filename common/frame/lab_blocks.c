@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Record what the block came to on this rank: loss and samples of its last step, and a hash of the parameters, which must be
- * bit-equal on all ranks. */
+/* Record what the block came to on this rank: its loss after as many steps as all cases make, the samples of its last step, and a hash of the
+ * parameters, which must be bit-equal on all ranks. */
 static void judge_block(struct lab *lab)
 {
     const struct trainer *t = lab->trainer;
-    lab->result.loss = trainer_loss(t, lab->micro_batches);
+    const bool is_kept = trainer_passes(t) - lab->passes + lab->micro_batches <= LOSSES_KEPT;
+    lab->result.loss = trainer_loss_after(t, is_kept ? lab->passes : trainer_passes(t), lab->micro_batches);
+    lab->result.trained = is_kept ? lab->compared : lab->window.warmup + lab->window.measured;
     lab->result.samples = lab->micro_batches * t->samples;
     lab->result.hash = device_computes() ? block_results_hash(t->parameters, t->count) : 0;
     lab->result.wrong = collective_wrong(lab->group->collective);
@@ -177,6 +179,8 @@ HOT bool lab_next_step(struct lab *lab)
 {
     lab->step++;
     lab->spans.step = lab->step;
+    if (lab->step == lab->compared)
+        lab->passes = trainer_passes(lab->trainer);
     if (lab->step == 0) {
         if (world_rank(lab->world) == 0)
             lab->stolen = interference_read_steal("", world_wall());

@@ -209,6 +209,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->memory.prepared = rss_now().most;
     rss_restart_peak();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
+    lab->compared = cases_common_steps(&lab->cases);
     lab->trainer = open_trainer(lab);
     lab->probe =
         probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);

@@ -44,6 +44,8 @@ struct lab {
     struct schedule schedule;
     struct window window;
     int step, micro_batches; /* of the block */
+    int compared;            /* steps that all cases make, after which their losses are compared */
+    long passes;             /* forward passes of the block after so many steps */
     struct random draws;
     struct rank_result result;
     struct interruptions {

@@ -237,6 +237,8 @@ void run_results_take(struct run_results *a, int chosen, int round, const struct
     } else {
         free((void *)block->timeline.spans);
     }
+    if (round == 0)
+        o->stats.trained = block->results[0].trained;
     for (int rank = 0; round == 0 && rank < o->run.ranks; rank++) {
         o->stats.loss[rank] = block->results[rank].loss;
         o->stats.samples[rank] = block->results[rank].samples;

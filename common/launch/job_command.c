@@ -141,7 +141,7 @@ static void refuse_full_tmp(const struct launch *launch)
 }
 
 /* Let malloc keep memory that SMPI frees after each message. New pages for every large message took three quarters of the time to
- * simulate collectives. A user's own settings stay. */
+ * simulate collectives, and a third of a round of lab 03 whose ranks compute. A user's own settings stay. */
 static void keep_pages(void)
 {
     setenv("MALLOC_MMAP_MAX_", "0", 0);
@@ -162,8 +162,7 @@ static struct job_command smpirun_command(const struct launch *launch)
     };
     const struct platform *platform = launch->platform;
     refuse_full_tmp(launch);
-    if (platform->is_modelled)
-        keep_pages();
+    keep_pages();
     struct job_command c = { .hosts = write_hosts(platform, count_processes(launch)), .scratch.lock = -1 };
     add_word(&c, memory_text("smpirun"));
     add_word(&c, memory_text("-np"));

@@ -27,7 +27,7 @@ double *losses_next(struct losses *losses, int samples)
     return losses->sum + slot;
 }
 
-double losses_mean(const struct losses *losses, int passes)
+double losses_mean(const struct losses *losses, long end, int passes)
 {
     if (!device_computes())
         return (double)NAN;
@@ -37,7 +37,7 @@ double losses_mean(const struct losses *losses, int passes)
     for (long slot = 0; slot < kept; slot++)
         if (!isfinite(sums[slot]))
             return (double)NAN;
-    for (long pass = losses->passes - passes; pass < losses->passes; pass++) {
+    for (long pass = end - passes; pass < end; pass++) {
         long slot = pass % LOSSES_KEPT;
         mean += sums[slot] / losses->samples[slot] / passes;
     }

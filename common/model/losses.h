@@ -19,8 +19,8 @@ void losses_close(struct losses *losses);
 /* Return where a pass over this many samples writes the sum of their losses. */
 double *losses_next(struct losses *losses, int samples);
 
-/* Return the mean over the last `passes` (1 … LOSSES_KEPT) of a pass's mean loss. Return NaN if nothing is computed, or
- * if any kept pass since the start has a loss that is not finite. Wait for the device. */
-double losses_mean(const struct losses *losses, int passes);
+/* Return the mean of a pass's mean loss over `passes` (1 … LOSSES_KEPT) passes, the last of which is the `end`th since the start; all
+ * must be kept still. Return NaN if nothing is computed, or if any kept pass has a loss that is not finite. Wait for the device. */
+double losses_mean(const struct losses *losses, long end, int passes);
 
 #endif

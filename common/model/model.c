@@ -146,5 +146,5 @@ void model_backward(struct model *m, const struct batch *batch)
 
 double model_loss(const struct model *m, int passes)
 {
-    return losses_mean(&m->losses, passes);
+    return losses_mean(&m->losses, m->losses.passes, passes);
 }

@@ -96,3 +96,13 @@ double trainer_loss(const struct trainer *t, int passes)
 {
     return model_loss(t->model, passes);
 }
+
+long trainer_passes(const struct trainer *t)
+{
+    return t->model->losses.passes;
+}
+
+double trainer_loss_after(const struct trainer *t, long end, int passes)
+{
+    return losses_mean(&t->model->losses, end, passes);
+}

@@ -51,4 +51,10 @@ void trainer_update_by(struct trainer *trainer, const float *gradients);
 /* Return the mean loss of a sample in the last `passes` forward passes. */
 double trainer_loss(const struct trainer *trainer, int passes);
 
+/* Return the number of forward passes since the restart. */
+long trainer_passes(const struct trainer *trainer);
+
+/* Return the same when there were `end` passes; passes must be among the last LOSSES_KEPT. */
+double trainer_loss_after(const struct trainer *trainer, long end, int passes);
+
 #endif

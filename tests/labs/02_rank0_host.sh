@@ -1,7 +1,7 @@
 # Facts for tests (facts.sh) about lab 02.
 # shellcheck shell=bash disable=SC2034
 cases=13 asked=barrier_ws4 other=barrier_busy
-long_window=.
+cycles=(every_n:4)
 refused=(--barrier-every 0)
 toy+=(--barrier-sleep-ms 2)
 smallest=(--cases barrier_ws4 --input-dim 1 --barrier-sleep-ms 0)

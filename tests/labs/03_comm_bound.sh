@@ -1,7 +1,7 @@
 # Facts for tests (facts.sh) about lab 03.
 # shellcheck shell=bash disable=SC2034
 cases=9 asked=comm_ws4 other=comm_buckets
-reordered='bucket$|ddp' rounded=bf16 long_window=every_k inseparable=no_progress
+reordered='bucket$|ddp' rounded=bf16 cycles=(every_k:4) inseparable=no_progress
 table=(sweep.csv bytes time_ms)
 refused=(--bucket-mb 0)
 toy+=(--comm-mb 1 --bucket-mb 1 --sweep-mb 1)

@@ -1,7 +1,7 @@
 # Facts for tests (facts.sh) about lab 07.
 # shellcheck shell=bash disable=SC2034
 cases=15 asked=data_workers0 other=launch_eager
-long_window=.
+cycles=(many:4 workers0:1 mixture:1 .:2)
 uneven='^launch_batch$'
 changed='^(data_|busy_|launch_batch)'
 refused=(--sleep-ms -1)

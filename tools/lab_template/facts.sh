@@ -1,7 +1,7 @@
 # Facts for tests (facts.sh) about lab @NN@.
 # shellcheck shell=bash disable=SC2034
 cases=3 asked=fault other=seldom
-long_window=.
+cycles=(seldom:4)
 refused=(--stall-ms -1)
 toy+=(--stall-ms 4)
 smallest=(--cases fault --input-dim 1 --stall-ms 0)
