@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLAIN = 0, PLAIN_GROUPS = 7, TURNS_MOST = 9 };
+enum { PLAIN = 0, PLAIN_GROUPS = 7, TURNS_LEAST = 3, TURNS_MOST = 9 };
 
 /* clang-format off */
 const struct cure cures[CURES] = {
@@ -259,13 +259,14 @@ void measure_cures(struct world *world, struct trainer *t, const struct options 
 {
     struct clinic c = { .o = o, .world = world, .t = t };
     const bool is_exact = o->run.takes_turns || !device_computes() || card_is_brief();
-    const int turns = is_exact ? 1 : o->run.quick ? 3 : TURNS_MOST;
+    int turns = 1;
     double seconds[CURES][CONDITIONS][TURNS_MOST], once[CURES][TURNS_MOST];
     open_clinic(&c);
     for (int i = 0; i < CURES; i++)
         if (is_asked(&cures[i], against))
             examine_cure(&c, &cures[i], &cured[i]);
-    for (int turn = 0; turn < turns; turn++)
+    const double began = world_wall();
+    for (int turn = 0; turn < turns; turn++) {
         for (int k = 0; k < CURES; k++) {
             const int i = (k + turn) % CURES;
             for (int condition = HEALTHY; condition < CONDITIONS && is_asked(&cures[i], against); condition++)
@@ -273,6 +274,9 @@ void measure_cures(struct world *world, struct trainer *t, const struct options 
                     seconds[i][condition][turn] = measure_cure(&c, &cures[i], condition == CAUSED, &once[i][turn]);
             world_heartbeat(world);
         }
+        if (turn == 0 && !is_exact)
+            turns = lab_turns(world, &o->run, world_wall() - began, TURNS_LEAST, TURNS_MOST);
+    }
     for (int i = 0; i < CURES; i++) {
         if (!is_asked(&cures[i], against))
             continue;

@@ -18,7 +18,7 @@ struct timed {
     double step;   /* … with the batch before and the update behind */
 };
 
-enum { TURNS_MOST = 30, TIMED_MOST = 64 };
+enum { TURNS_LEAST = 5, TURNS_MOST = 30, TIMED_MOST = 64 };
 
 /* Run a step. Give its times on rank 0. */
 static void run_step(struct world *world, struct trainer *t, struct reducer *reducer, const struct timed *timed,
@@ -52,18 +52,13 @@ static void run_step(struct world *world, struct trainer *t, struct reducer *red
     free(all);
 }
 
-/* Return how often each of `count` steps is measured: fewer times if they are many. */
-static int turns_of(const struct run *run, int count)
-{
-    const int most = count > TURNS_MOST / 2 ? TURNS_MOST / 2 : TURNS_MOST;
-    return run->takes_turns || !device_computes() ? 1 : card_times(run->quick ? 5 : most);
-}
-
 /* all: measure all steps in turns, each in another order, so that slow moments of the machine do not affect only one of them. A turn of
  * each has a step that is not measured, in which the reducer also finds the order of backward. */
 static void measure_steps(struct lab *lab, struct timed *timed, int count)
 {
-    const int turns = turns_of(&timed[0].o.run, count);
+    const struct run *run = &timed[0].o.run;
+    const bool is_once = run->takes_turns || !device_computes() || card_is_brief();
+    int turns = 1;
     uint32_t order[TIMED_MOST];
     struct random random;
     random_seed(&random, timed[0].o.run.seed); /* the same on all ranks */
@@ -74,6 +69,7 @@ static void measure_steps(struct lab *lab, struct timed *timed, int count)
     struct collective *collective = collective_open(world, NULL);
     struct reducer *reducer = reducer_open(t->model, world_size(world));
     double(*seconds)[2][TURNS_MOST] = memory_new((size_t)count, sizeof *seconds), times[2] = { 0 };
+    const double began = world_wall();
     for (int turn = 0; turn < turns; turn++) {
         random_shuffle(&random, order, (size_t)count);
         for (int k = 0; k < count; k++) {
@@ -87,6 +83,8 @@ static void measure_steps(struct lab *lab, struct timed *timed, int count)
             seconds[i][1][turn] = times[1];
             world_heartbeat(world);
         }
+        if (turn == 0 && !is_once)
+            turns = lab_turns(world, run, world_wall() - began, TURNS_LEAST, TURNS_MOST);
     }
     for (int i = 0; i < count; i++) {
         timed[i].passes = stats_quantile(seconds[i][0], turns, 0.25);

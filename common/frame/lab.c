@@ -4,6 +4,8 @@
 #include "device/device.h"
 #include "frame/lab_private.h"
 
+#include <math.h>
+
 /* Loaders depend on this wait (lab.h). */
 HOT void lab_phase(struct lab *lab, enum span_kind kind)
 {
@@ -58,6 +60,13 @@ const struct options *lab_case(const struct lab *lab, int i, const char **name)
         return NULL;
     *name = lab->cases.variant[i]->name;
     return lab->cases.settings[i];
+}
+
+int lab_turns(struct world *world, const struct run *run, double seconds, int least, int most)
+{
+    int turns = (int)fmin(most, fmax(least, run_budget(run) / 4 / seconds));
+    world_broadcast(world, &turns, sizeof turns);
+    return turns;
 }
 
 struct csv *lab_table(struct lab *lab, const char *name)

@@ -61,6 +61,10 @@ int lab_draw(struct lab *lab, int n);
  * them in turn, so all ranks stay in the same place of the random sequence. */
 bool lab_chance(struct lab *lab, double p);
 
+/* all: return how often to measure what a table of the lab's own compares, if measuring all of it once took `seconds` on rank 0: as often
+ * as fits a quarter of the run's budget, `least` to `most` times. The same on all ranks. */
+int lab_turns(struct world *world, const struct run *run, double seconds, int least, int most);
+
 /* Begin a table that only this lab has, at most twelve. Returns NULL on ranks other than 0. The file appears when the lab is
  * closed. */
 struct csv *lab_table(struct lab *lab, const char *name);
