@@ -16,10 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Magic number of the file: in a container with its own process ids the same /proc path may name another file. */
 static const unsigned MAGIC = 0x626f6172;
+
+enum { LINE = 4096 }; /* most bytes of a message, with its end */
 
 enum ending { RUNNING, TERMINATED, FINISHED, SEEN_ENDED };
 
@@ -43,9 +46,11 @@ struct flight_recorder {
     struct rank_slot *mine; /* NULL for a reader */
     struct shared_page {
         unsigned magic;
-        atomic_int ranks;        /* highest rank that has joined, plus 1 */
-        atomic_flag is_printing; /* a process prints the message, */
-        atomic_int has_printed;  /* and has finished */
+        atomic_int ranks;         /* highest rank that has joined, plus 1 */
+        atomic_int is_supervised; /* the supervisor prints what ranks say */
+        atomic_flag is_printing;  /* a process prints the message, or stores it in `said`, */
+        atomic_int has_printed;   /* and has finished */
+        char said[LINE];          /* valid once has_printed; blank: the process printed the message itself */
         atomic_ulong heartbeats;
         _Atomic double timeout;
         _Atomic double planted; /* moment at which a rank made a mistake on purpose; 0: none did */
@@ -326,14 +331,29 @@ bool flight_recorder_has_lost(const struct flight_recorder *recorder, int ranks)
 
 void flight_recorder_say(struct flight_recorder *recorder, const char *line)
 {
-    if (recorder && atomic_flag_test_and_set(&recorder->page->is_printing))
-        return;
-    warn("%s", line);
-    if (recorder)
+    const bool is_first = !recorder || !atomic_flag_test_and_set(&recorder->page->is_printing);
+    const bool is_supervised = recorder && atomic_load(&recorder->page->is_supervised);
+    if (is_first && is_supervised)
+        snprintf(recorder->page->said, sizeof recorder->page->said, "%s", line);
+    else if (is_first)
+        warn("%s", line);
+    if (is_first && recorder)
         atomic_store(&recorder->page->has_printed, 1);
+    if (!is_supervised) /* also after another rank's line, which this rank's MPI_Abort() could cut off */
+        nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
 }
 
 bool flight_recorder_has_spoken(const struct flight_recorder *recorder)
 {
     return recorder && atomic_load(&recorder->page->has_printed);
+}
+
+void flight_recorder_supervise(struct flight_recorder *recorder)
+{
+    atomic_store(&recorder->page->is_supervised, 1);
+}
+
+const char *flight_recorder_said(const struct flight_recorder *recorder)
+{
+    return flight_recorder_has_spoken(recorder) && *recorder->page->said ? recorder->page->said : NULL;
 }

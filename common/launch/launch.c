@@ -208,6 +208,8 @@ static int run(struct job *job, const struct job_command *command, const struct 
 /* Return the exit status for this program, and print the reason of a failure. */
 static int judge(const struct job *job, const struct job_command *command, int status)
 {
+    if (flight_recorder_said(job->recorder))
+        warn("%s", flight_recorder_said(job->recorder));
     if (job->ended_by == SIGALRM) {
         if (!flight_recorder_has_spoken(job->recorder))
             warn("%s", job->diagnosis);
@@ -232,6 +234,7 @@ int launch_ranks(const struct launch *launch)
     job.recorder = flight_recorder_open(export_path(JOB_RECORDER, recorder), -1);
     if (!job.recorder)
         die(STATUS_WRONG, "no shared memory for the heartbeats of the ranks: %s; is /proc mounted?", strerror(errno));
+    flight_recorder_supervise(job.recorder);
     struct job_command command = job_command_for(launch);
     int verdict = judge(&job, &command, run(&job, &command, launch));
     close(recorder);

@@ -275,6 +275,7 @@ TEST(one_speaks_for_all)
     flight_recorder_say(job.recorder, "said once");
     flight_recorder_say(job.recorder, "never said");
     assert_true(flight_recorder_has_spoken(job.recorder));
+    assert_null(flight_recorder_said(job.recorder)); /* printed, as no supervisor does */
     end_job(&job);
     assert_null(flight_recorder_open("/nowhere/at/all", 0)); /* all functions accept NULL, an empty recorder */
     flight_recorder_enter(NULL, &(struct collective_call){ .sequence = 1 });
@@ -283,6 +284,21 @@ TEST(one_speaks_for_all)
     char *text = flight_recorder_text(NULL);
     assert_string_equal(text, "");
     free(text);
+}
+
+/* A supervisor finds the line of the first rank that says one, in another mapping of the same file. */
+TEST(a_supervisor_finds_what_a_rank_said)
+{
+    struct job job = start_job((int[]){ 1, 1, 1 });
+    flight_recorder_supervise(job.recorder);
+    assert_null(flight_recorder_said(job.recorder));
+    struct flight_recorder *const rank = flight_recorder_open(job.path, 1);
+    flight_recorder_say(rank, "rank 1 gives up");
+    flight_recorder_say(rank, "never said");
+    flight_recorder_close(rank);
+    assert_true(flight_recorder_has_spoken(job.recorder));
+    assert_string_equal(flight_recorder_said(job.recorder), "rank 1 gives up");
+    end_job(&job);
 }
 
 /* A rank that enters one collective after the other while this process reads: number and size always belong together. */
