@@ -27,7 +27,7 @@ run() # STATUS: run the lab and check its exit status; set `said` to its standar
 
 one_line() # check that standard error is one line
 {
-    (($(wc -l <err) == 1)) || complain "$(wc -l <err) lines, not 1"
+    (($(wc -l <err) == 1)) || complain "$(wc -l <err) lines, not 1: $(<err)"
 }
 
 work_in "$folder"
