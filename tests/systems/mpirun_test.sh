@@ -33,6 +33,10 @@ one_line() # check that standard error is one line
 work_in "$folder"
 mkdir bin
 
+# The first lab after a build chooses OpenBLAS's kernel and says so; here, before anything is checked.
+launcher 'mpirun (Open MPI) 9.9.9' <<<'exit 3'
+run 1
+
 # Message of Open MPI 5.0.7 about an unknown option.
 launcher 'mpirun (Open MPI) 9.9.9' <<END
 printf '%s\n' '$row' 'An unrecognized option was included on the mpirun command line:' '' '  Option: --bind-to' '' \
