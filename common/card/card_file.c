@@ -255,12 +255,18 @@ struct candidate {
     time_t written;
 };
 
-/* Keep the file instead if it is a newer card, no older than an hour. */
+bool card_is_fresh(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && difftime(time(NULL), status.st_mtime) <= FRESH_S;
+}
+
+/* Keep the file instead if it is a newer card. */
 static void prefer_newer(struct candidate *best, const char *path, const char *key, const char *kernel)
 {
     struct stat status;
-    if (stat(path, &status) != 0 || difftime(time(NULL), status.st_mtime) > FRESH_S ||
-        status.st_mtime <= best->written || !is_of_job(path, key, kernel))
+    if (!card_is_fresh(path) || stat(path, &status) != 0 || status.st_mtime <= best->written ||
+        !is_of_job(path, key, kernel))
         return;
     free(best->path);
     *best = (struct candidate){ .path = memory_text("%s", path), .written = status.st_mtime };

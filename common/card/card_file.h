@@ -11,14 +11,16 @@
 #define CARD_FILE "machine.csv"
 #define CARD_COPY "card.csv"
 
+/* True if the file was written within the last hour. Older measurements are not used again, because shared machines drift. */
+bool card_is_fresh(const char *path);
+
 /* Write the card to `out`, or to folder/CARD_FILE. `platform`: "here", or the key of a simulated machine. */
 void card_put(const struct card *card, FILE *out, const struct workload *workload, const struct run *run,
               const char *platform);
 void card_write(const struct card *card, const char *folder, const struct workload *workload, const struct run *run,
                 const char *platform);
 
-/* Read folder/CARD_FILE, or a lab's newer copy of this job, into `card`. CARD_NONE: it is missing, of another machine, job or version, or older than an hour (shared
- * machines drift). CARD_SHORT: it lacks a collective, a size, the messages or an own cost of `uses`, which calibrate_uses() adds. Own costs of
+/* Read folder/CARD_FILE, or a lab's newer copy of this job, into `card`. CARD_NONE: it is missing, not fresh, or of another machine, job or version. CARD_SHORT: it lacks a collective, a size, the messages or an own cost of `uses`, which calibrate_uses() adds. Own costs of
  * other labs are left out: their labs measure them again. */
 enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };
 enum card_found card_read(struct card *card, const char *folder, const struct workload *workload, const struct run *run,

@@ -1,11 +1,16 @@
 #include "card/dedicated_cores.h"
 
+#include "base/cores.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "card/card_file.h"
 #include "options/algorithm.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Cost of a message in ranges of its size: latency + bytes / bandwidth. */
 struct message_costs {
@@ -53,11 +58,45 @@ char *dedicated_cores_name(int membus)
     return membus ? memory_text("dedicated-cores-membus%d", membus) : memory_text("dedicated-cores");
 }
 
-char *dedicated_cores_write(const char *folder, const char *name, int ranks, int membus, const struct alpha_beta *pair)
+/* Return what a file is for, in words that an XML comment may hold. Free them. */
+static char *purpose(const struct dedicated_cores *cores)
 {
+    char cpu[CARD_NAME];
+    cores_name(cpu, sizeof cpu);
+    char *words = memory_text("lockstep %s, %s, %d ranks, membus %d, %s", LOCKSTEP_VERSION, cpu, cores->ranks,
+                              cores->membus, algorithm_name());
+    for (char *dashes; (dashes = strstr(words, "--"));)
+        *dashes = ' ';
+    return words;
+}
+
+char *dedicated_cores_find(const char *folder, const char *name, const struct dedicated_cores *cores)
+{
+    char *path = memory_text("%s/%s", folder, name), *wanted = purpose(cores), *line = NULL;
+    size_t size = 0;
+    double bytes = 0;
+    bool is_for_us = false;
+    FILE *file = card_is_fresh(path) ? fopen(path, "r") : NULL;
+    while (file && getline(&line, &size, file) > 0) {
+        is_for_us |= strstr(line, wanted) != NULL;
+        sscanf(line, " Messages up to %lf", &bytes);
+    }
+    free(line);
+    free(wanted);
+    if (file)
+        fclose(file);
+    if (is_for_us && bytes >= cores->most_bytes)
+        return path;
+    free(path);
+    return NULL;
+}
+
+char *dedicated_cores_write(const char *folder, const char *name, const struct dedicated_cores *cores)
+{
+    const int ranks = cores->ranks, membus = cores->membus;
     static const struct alpha_beta none = { .pieces = 1,
                                             .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
-    const struct message_costs m = messages_of(pair ? pair : &none);
+    const struct message_costs m = messages_of(cores->pair ? cores->pair : &none);
     double latency = INFINITY, bandwidth = 0; /* of the links: the best range's, so that factors only slow down */
     for (int i = 0; i < m.ranges; i++) {
         latency = fmin(latency, m.latency[i]);
@@ -65,15 +104,19 @@ char *dedicated_cores_write(const char *folder, const char *name, int ranks, int
     }
 
     struct file file = file_begin(folder, name);
+    char *words = purpose(cores);
     fprintf(file.out,
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
             "<!-- Written by lockstep. %s\n"
             "     Speed: 1 Gflop/s by definition; measured seconds are charged as so many. Link: from all-reduces of\n"
-            "     two real ranks, seconds = alpha + beta x bytes in %d range%s of the message's size. -->\n"
+            "     two real ranks, seconds = alpha + beta x bytes in %d range%s of the message's size.\n"
+            "     For: %s.\n"
+            "     Messages up to %.0f bytes were measured. -->\n"
             "<platform version=\"4.1\">\n  <config>\n%s",
             membus ? "One host: its ranks share what so many cores take from memory."
                    : "A host per rank: a copy of this machine's core, with its own caches and memory bus.",
-            m.ranges, m.ranges == 1 ? "" : "s", plain_network);
+            m.ranges, m.ranges == 1 ? "" : "s", words, cores->most_bytes, plain_network);
+    free(words);
     put_factors(file.out, "smpi/lat-factor", &m, m.latency, latency);
     put_factors(file.out, "smpi/bw-factor", &m, m.bandwidth, bandwidth);
     fputs("  </config>\n", file.out);
@@ -90,7 +133,8 @@ char *dedicated_cores_write(const char *folder, const char *name, int ranks, int
         fprintf(file.out,
                 "  <cluster id=\"dedicated\" prefix=\"core\" suffix=\"\" radical=\"0-%d\" speed=\"1Gf\"\n"
                 "           bw=\"%.12gBps\" lat=\"%.12gs\" loopback_bw=\"1e18Bps\" loopback_lat=\"0s\">\n"
-                "    <prop id=\"about\" value=\"%d cop%s of this machine's core, each with caches and memory bus of its own: "
+                "    <prop id=\"about\" value=\"%d cop%s of this machine's core, each with caches and memory bus of "
+                "its own: "
                 "an upper bound for a real machine of %d such core%s\"/>\n"
                 "  </cluster>\n</platform>\n",
                 ranks - 1, bandwidth, latency / 2, /* a message passes two links */

@@ -7,9 +7,20 @@
 /* Return the platform's name in the results: "dedicated-cores", "dedicated-cores-membus2". The caller frees it. */
 char *dedicated_cores_name(int membus);
 
-/* Write the platform file folder/name and return its path, which the caller frees. Hosts: `ranks` hosts of one core; or, if
- * `membus` is not 0, one host with `membus` cores, where the ranks share what `membus` cores take from memory. Links: a message
- * costs as much as makes the launch's all-reduce of two ranks take `pair`; NULL for one rank, which sends none. */
-char *dedicated_cores_write(const char *folder, const char *name, int ranks, int membus, const struct alpha_beta *pair);
+/* Hosts: `ranks` hosts of one core; or, if `membus` is not 0, one host with `membus` cores, where the ranks share what `membus` cores
+ * take from memory. Links: a message costs as much as makes the launch's all-reduce of two ranks, of up to `most_bytes`, take `pair`;
+ * NULL for one rank, which sends none. */
+struct dedicated_cores {
+    int ranks, membus;
+    double most_bytes;
+    const struct alpha_beta *pair;
+};
+
+/* Return the path of the platform file folder/name if it was written within the last hour for this machine, these hosts, and messages
+ * of at least this size; NULL otherwise. Labs that use one file also share machine cards. `pair` is not read. Free the path. */
+char *dedicated_cores_find(const char *folder, const char *name, const struct dedicated_cores *cores);
+
+/* Write the platform file folder/name and return its path, which the caller frees. */
+char *dedicated_cores_write(const char *folder, const char *name, const struct dedicated_cores *cores);
 
 #endif

@@ -58,19 +58,25 @@ static char *folder_of_pair(const struct request *request)
     return folder;
 }
 
-/* Write the platform file of dedicated cores among the results. Return its path, to be freed. */
+/* Write the platform file of dedicated cores among the results, unless there is one that serves. Return its path, to be freed. */
 static char *write_dedicated(const struct request *request)
 {
     const struct run *run = request->run;
-    struct alpha_beta pair = { 0 };
-    if (run->ranks > 1) {
-        char *folder = folder_of_pair(request);
-        pair = request_pair(request, folder);
-        free(folder);
-    }
+    const bool has_messages = run->ranks > 1;
+    struct dedicated_cores cores = { run->ranks, run->membus, has_messages ? request_pair_bytes(request) : 0, NULL };
     char *name = dedicated_cores_name(run->membus);
     char *folder = run_folder(run, name), *file = memory_text("%s.xml", name);
-    char *path = dedicated_cores_write(folder, file, run->ranks, run->membus, run->ranks > 1 ? &pair : NULL);
+    char *path = dedicated_cores_find(folder, file, &cores);
+    if (!path) {
+        char *folder_of_card = folder_of_pair(request);
+        struct alpha_beta pair = { 0 };
+        if (has_messages) {
+            pair = request_pair(request, folder_of_card, cores.most_bytes);
+            cores.pair = &pair;
+        }
+        path = dedicated_cores_write(folder, file, &cores);
+        free(folder_of_card);
+    }
     free(file);
     free(folder);
     free(name);

@@ -58,17 +58,21 @@ static double largest_use(const struct request *request)
     return largest;
 }
 
-struct alpha_beta request_pair(const struct request *request, const char *folder)
+double request_pair_bytes(const struct request *request)
+{
+    return fmax(largest_use(request), PAIR_TIMES * workload_gradient_bytes(workload_of(request->base)));
+}
+
+struct alpha_beta request_pair(const struct request *request, const char *folder, double most_bytes)
 {
     struct run run = *request->run;
     run.ranks = 2;
     struct card card;
     const struct workload *workload = workload_of(request->base);
-    double largest = fmax(largest_use(request), PAIR_TIMES * workload_gradient_bytes(workload));
     struct card_uses uses = { 0 };
-    card_use(&uses, ALL_REDUCE, first_ranks(2), largest);
+    card_use(&uses, ALL_REDUCE, first_ranks(2), most_bytes);
     if (card_read(&card, folder, workload, &run, &uses, "here", request->cores) != CARD_WHOLE) {
-        char **words = words_of_pair(request, folder, largest);
+        char **words = words_of_pair(request, folder, most_bytes);
         struct request pair = { .spec = request->spec,
                                 .base = request->base,
                                 .run = &run,
