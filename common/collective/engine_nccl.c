@@ -122,7 +122,7 @@ const char *collective_hides_arrivals(void)
 /* End this rank and, by MPI_Abort, all others, after one of them has printed this line. */
 _Noreturn static void end_with(struct engine *e, const char *line)
 {
-    flight_recorder_say(world_recorder(e->world), line);
+    flight_recorder_say(world_recorder(e->world), line, world_sleep);
     if (e->comm)
         ncclCommAbort(e->comm);
     MPI_Abort(MPI_COMM_WORLD, STATUS_WRONG);
@@ -264,7 +264,7 @@ _Noreturn static void refuse(struct engine *e, ncclResult_t result)
                                                   : "set NCCL_DEBUG=INFO for details";
     char *line = memory_text("NCCL cannot start (rank %d: %s: %.*s); %s", world_rank(e->world),
                              ncclGetErrorString(result), (int)strcspn(why, "\n"), why, cure);
-    flight_recorder_say(world_recorder(e->world), line);
+    flight_recorder_say(world_recorder(e->world), line, world_sleep);
     fflush(NULL);
     _exit(STATUS_CANNOT);
 }

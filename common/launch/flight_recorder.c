@@ -16,13 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Magic number of the file: in a container with its own process ids the same /proc path may name another file. */
 static const unsigned MAGIC = 0x626f6172;
 
 enum { LINE = 4096 }; /* most bytes of a message, with its end */
+
+static const double PASSED_ON_S = 0.3; /* for a launcher to pass a line on */
 
 enum ending { RUNNING, TERMINATED, FINISHED, SEEN_ENDED };
 
@@ -329,7 +330,7 @@ bool flight_recorder_has_lost(const struct flight_recorder *recorder, int ranks)
     return false;
 }
 
-void flight_recorder_say(struct flight_recorder *recorder, const char *line)
+void flight_recorder_say(struct flight_recorder *recorder, const char *line, void (*sleep_for)(double seconds))
 {
     const bool is_first = !recorder || !atomic_flag_test_and_set(&recorder->page->is_printing);
     const bool is_supervised = recorder && atomic_load(&recorder->page->is_supervised);
@@ -339,8 +340,8 @@ void flight_recorder_say(struct flight_recorder *recorder, const char *line)
         warn("%s", line);
     if (is_first && recorder)
         atomic_store(&recorder->page->has_printed, 1);
-    if (!is_supervised) /* also after another rank's line, which this rank's MPI_Abort() could cut off */
-        nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+    if (!is_supervised && sleep_for) /* also after another rank's line, which this rank's MPI_Abort() could cut off */
+        sleep_for(PASSED_ON_S);
 }
 
 bool flight_recorder_has_spoken(const struct flight_recorder *recorder)

@@ -87,10 +87,10 @@ char *flight_recorder_desync_text(const struct flight_recorder *recorder, void (
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds);
 
 /* Tell why the job ends, unless another process of the job has already begun to. If a supervisor prints what ranks say, store the line
- * for it: a launcher may drop what a rank printed just before MPI_Abort(). Otherwise print it as warn() does, and return once the
- * launcher has had time to pass it on. flight_recorder_has_spoken() returns true once a line is complete; a message of die() counts
- * too. */
-void flight_recorder_say(struct flight_recorder *recorder, const char *line);
+ * for it: a launcher may drop what a rank printed just before MPI_Abort(). Otherwise print it as warn() does, and give the launcher
+ * time to pass it on, by `sleep_for`; NULL: do not wait. flight_recorder_has_spoken() returns true once a line is complete; a message
+ * of die() counts too. */
+void flight_recorder_say(struct flight_recorder *recorder, const char *line, void (*sleep_for)(double seconds));
 bool flight_recorder_has_spoken(const struct flight_recorder *recorder);
 
 /* Make this process the supervisor, which prints what ranks say. Return the line that a rank stored; NULL for none. */

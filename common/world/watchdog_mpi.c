@@ -63,7 +63,7 @@ static void print_lost(const struct watchdog *w)
 {
     char *text = flight_recorder_text(w->recorder);
     char *line = memory_text("%s; %s", text, flight_recorder_kept_text(w->recorder));
-    flight_recorder_say(w->recorder, line);
+    flight_recorder_say(w->recorder, line, world_sleep);
     free(line);
     free(text);
 }
@@ -76,13 +76,13 @@ static void print_late(const struct watchdog *w)
     else
         line = memory_text("rank %s: not all ranks reached the start within %g s; %s (--deadline-s allows more time)",
                            die_rank() ? die_rank() : "?", w->timeout, flight_recorder_kept_text(NULL));
-    flight_recorder_say(recorder_of(w), line);
+    flight_recorder_say(recorder_of(w), line, world_sleep);
     free(line);
 }
 
 static void print_desync(const struct watchdog *w)
 {
-    flight_recorder_say(w->recorder, w->desync);
+    flight_recorder_say(w->recorder, w->desync, world_sleep);
 }
 
 static void end_now(int signal)

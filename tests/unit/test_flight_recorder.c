@@ -272,8 +272,8 @@ TEST(one_speaks_for_all)
 {
     struct job job = start_job((int[]){ 1, 1, 1 });
     assert_false(flight_recorder_has_spoken(job.recorder));
-    flight_recorder_say(job.recorder, "said once");
-    flight_recorder_say(job.recorder, "never said");
+    flight_recorder_say(job.recorder, "said once", NULL);
+    flight_recorder_say(job.recorder, "never said", NULL);
     assert_true(flight_recorder_has_spoken(job.recorder));
     assert_null(flight_recorder_said(job.recorder)); /* printed, as no supervisor does */
     end_job(&job);
@@ -293,8 +293,8 @@ TEST(a_supervisor_finds_what_a_rank_said)
     flight_recorder_supervise(job.recorder);
     assert_null(flight_recorder_said(job.recorder));
     struct flight_recorder *const rank = flight_recorder_open(job.path, 1);
-    flight_recorder_say(rank, "rank 1 gives up");
-    flight_recorder_say(rank, "never said");
+    flight_recorder_say(rank, "rank 1 gives up", NULL);
+    flight_recorder_say(rank, "never said", NULL);
     flight_recorder_close(rank);
     assert_true(flight_recorder_has_spoken(job.recorder));
     assert_string_equal(flight_recorder_said(job.recorder), "rank 1 gives up");
