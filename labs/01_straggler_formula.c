@@ -99,7 +99,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     int ranks = o->run.ranks, k = o->run.cycle, samples[RANKS_MOST] = { 0 };
     double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     struct load loads[RANKS_MOST] = { 0 };
-    deal(o, card, samples);
+    deal(o, card_of_plan(card), samples);
     for (int rank = 0; rank < ranks; rank++)
         loads[rank] = load_of(o, card, rank, samples[rank], transfer);
     double jitter = card_jitter(card, ranks, rank_cost_of(o, card, 0).fetch + loads[0].local) / sqrt(k);

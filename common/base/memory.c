@@ -50,7 +50,10 @@ void memory_unmap(void *memory, size_t bytes)
 void memory_keep_freed(bool is_kept)
 {
     enum { MAPPED_AT_MOST = 65536, SPARE = 128 << 10 }; /* defaults, from mallopt(3) */
-    if (getenv("MALLOC_TRIM_THRESHOLD_"))
+    static int wanted = 0; /* calls with true less those with false; static, because a process has one heap */
+    const int before = wanted;
+    wanted += is_kept ? 1 : -1;
+    if (getenv("MALLOC_TRIM_THRESHOLD_") || (before > 0 && wanted > 0))
         return;
     mallopt(M_MMAP_MAX, is_kept ? 0 : MAPPED_AT_MOST);
     mallopt(M_TRIM_THRESHOLD, is_kept ? -1 : SPARE);

@@ -15,8 +15,8 @@ void *memory_new(size_t count, size_t size);
 void *memory_map(size_t bytes);
 void memory_unmap(void *memory, size_t bytes);
 
-/* Keep freed memory in the heap (`mallopt`), also that of libraries, or return it to the kernel again. Do nothing if the
- * environment sets MALLOC_TRIM_THRESHOLD_. */
+/* Keep freed memory in the heap (`mallopt`), also that of libraries, until this was called as often with false: then return it to the
+ * kernel again. Do nothing if the environment sets MALLOC_TRIM_THRESHOLD_. */
 void memory_keep_freed(bool is_kept);
 
 /* Bytes available without swapping, by the kernel's estimate and within the control group's limit; 0 if the kernel reports

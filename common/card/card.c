@@ -20,6 +20,11 @@ const char *card_trains_on(void)
     return world_is_simulated() ? "simulated core" : device_gpus() > 0 ? "GPU" : "core";
 }
 
+const struct card *card_of_plan(const struct card *card)
+{
+    return card->plan ? card->plan : card;
+}
+
 void card_on_gpus(struct card *card, const char *about, int gpus)
 {
     snprintf(card->cpu, CARD_NAME, "%.*s", (int)strcspn(about, ","), about);

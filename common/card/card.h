@@ -85,8 +85,13 @@ struct card {
     struct p2p_cost p2p;                 /* messages of two ranks, if a lab has asked for them */
     struct card_reference reference;     /* all zero on a modelled machine */
     struct card_sleeps sleeps;           /* likewise */
+    const struct card *plan;             /* see card_of_plan(); NULL: this card */
     struct own_costs own; /* costs that the lab defines itself; last, because few labs send them to all ranks */
 };
+
+/* Return the card by which a case was planned, such as each rank's share of the samples. A card that follows the machine's drift predicts
+ * how long that plan takes; it does not plan again. */
+const struct card *card_of_plan(const struct card *card);
 
 /* Set the card to `gpus` GPUs that all ranks share; `about` begins with their name. The cores are still the host's. */
 void card_on_gpus(struct card *card, const char *about, int gpus);

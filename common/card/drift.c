@@ -132,6 +132,7 @@ struct card card_drifted(const struct card *card, struct card_drift drift)
     struct card c = slowed(card, (struct local_factors){ alone, alone, alone },
                            (struct local_factors){ drift.local, drift.local, drift.local }, drift);
     own_costs_set(&c.own, &drift.own);
+    c.plan = card_of_plan(card);
     return c;
 }
 

@@ -80,6 +80,28 @@ TEST(memory_is_shared_by_those_who_train)
     assert_predicted(&busy, &card, 19.8 * 1.6 + 10);
 }
 
+/* The samples were dealt by the card as it was measured: 20 of W at half the speed takes 40, and the late rank's share does not shrink
+ * again, so that ranks which were to end together do not. */
+TEST(shares_stay_when_the_machine_slows_down)
+{
+    const struct card card = round_card(4, 4),
+                      slow = card_drifted(&card, (struct card_drift){ .local = 2, .transfer = 1 });
+    struct options o = late(STALL_SLEEP, 10);
+    o.shares = true;
+    int samples[4], again[4];
+    deal(&o, &card, samples);
+    deal(&o, &slow, again);
+    assert_true(again[0] > samples[0]); /* a plan for the slow machine would give the late rank more */
+    double last = 0;
+    for (int rank = 0; rank < 4; rank++) {
+        struct work work = workload_work(&o.model, samples[rank]);
+        const double own = 1e3 * (cost_at(&slow.together.fetch, workload_usual(&o.model, &o.run)) +
+                                  cost_at(&slow.together.passes, work) + slow.together.update);
+        last = fmax(last, own + (rank == 0 ? 10 : 0));
+    }
+    assert_predicted(&o, &slow, last + 10);
+}
+
 TEST(one_rank_does_not_wait)
 {
     struct card card = round_card(1, 4);

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* --- the allocators ---------------------------------------------------------------------------------------------- */
 
@@ -260,6 +261,31 @@ TEST(the_kernel_tells_of_it)
     if (reset)
         fclose(reset);
     assert_true(without.now <= with - BYTES / 2.0);
+}
+
+/* Return the page faults of filling and freeing that much of the heap. */
+static long faults_of(size_t bytes)
+{
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    char *memory = memory_new(bytes, 1);
+    memset(memory, 1, bytes);
+    free(memory);
+    getrusage(RUSAGE_SELF, &after);
+    return after.ru_minflt - before.ru_minflt;
+}
+
+/* Two engines started all-reduces; when the first one closes, the other still has freed memory without page faults. */
+TEST(freed_memory_is_kept_for_the_last_who_wants_it)
+{
+    enum { BYTES = 64 << 20, HUGE_PAGE = 2 << 20, FEW = 8 };
+    memory_keep_freed(true);
+    memory_keep_freed(true);
+    faults_of(BYTES);
+    memory_keep_freed(false);
+    assert_true(faults_of(BYTES) <= FEW);
+    memory_keep_freed(false);
+    assert_true(faults_of(BYTES) >= BYTES / HUGE_PAGE);
 }
 
 TEST(what_is_told_can_be_read)
