@@ -2,6 +2,7 @@
  * cores that carry the transfers, short stalls, extreme probabilities, one rank. */
 #include "labs/01_straggler.h"
 
+#include "card/drift.h"
 #include "support/formula.h"
 
 static struct options late(enum stall_kind stall, double ms)
