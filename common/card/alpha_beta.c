@@ -109,18 +109,20 @@ static void cut_at(struct alpha_beta *link, double bytes)
     link->pieces++;
 }
 
-void alpha_beta_slow(struct alpha_beta *link, double times, double bytes)
+void alpha_beta_slow(struct alpha_beta *link, double times, double bytes, double beyond)
 {
     const double limit = bytes > 0 ? bytes : INFINITY;
-    const double more = bytes > 0 ? (times - 1) * alpha_beta_seconds(link, bytes) : 0;
+    const double there = bytes > 0 ? alpha_beta_seconds(link, bytes) : 0;
     for (int i = 0; i < link->points; i++)
-        link->seconds[i] = link->bytes[i] <= limit ? link->seconds[i] * times : link->seconds[i] + more;
+        link->seconds[i] =
+            link->bytes[i] <= limit ? link->seconds[i] * times : there * times + (link->seconds[i] - there) * beyond;
     if (bytes > 0)
         cut_at(link, bytes);
     for (int i = 0; i < link->pieces; i++) {
         const bool is_above = i > 0 && link->piece[i - 1].upto >= limit;
-        link->piece[i].alpha = is_above ? link->piece[i].alpha + more : link->piece[i].alpha * times;
-        link->piece[i].beta *= is_above ? 1 : times;
+        link->piece[i].alpha =
+            is_above ? there * times + (link->piece[i].alpha - there) * beyond : link->piece[i].alpha * times;
+        link->piece[i].beta *= is_above ? beyond : times;
     }
 }
 

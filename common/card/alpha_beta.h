@@ -23,8 +23,9 @@ void alpha_beta_add(struct alpha_beta *link, double bytes, double seconds);
 /* Fit the pieces to the points. */
 void alpha_beta_fit(struct alpha_beta *link);
 
-/* Multiply the seconds of points and pieces up to this many bytes, and add as much to larger ones as that adds there. 0: multiply all. */
-void alpha_beta_slow(struct alpha_beta *link, double times, double bytes);
+/* Multiply the seconds of points and pieces up to this many bytes by `times`, and what larger ones take beyond that size by `beyond`.
+ * bytes 0: multiply all by `times`. */
+void alpha_beta_slow(struct alpha_beta *link, double times, double bytes, double beyond);
 
 /* Return the largest measured size. */
 double alpha_beta_max_bytes(const struct alpha_beta *link);

@@ -18,7 +18,8 @@ static double relative_to(double now, double then)
     return now > 0 && then > 0 ? now / then : 1;
 }
 
-struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run)
+struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run,
+                                double larger_bytes)
 {
     const struct local_cost *cost = card->ranks > card->cores ? &card->alone : &card->together;
     const struct work usual = workload_usual(workload, run);
@@ -27,7 +28,9 @@ struct card_probe card_predicts(const struct card *card, const struct workload *
                                 .passes = cost_at(&cost->passes, usual),
                                 .update = cost->update,
                                 .transfer = isnan(transfer) ? card->reference.transfer : transfer,
-                                .alone = local_step(&card->alone, usual) };
+                                .alone = local_step(&card->alone, usual),
+                                .larger = larger_bytes > 0 ? card_allreduce(card, card->ranks, larger_bytes) : 0,
+                                .larger_bytes = larger_bytes };
 }
 
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
@@ -35,7 +38,10 @@ struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
     return (struct card_drift){ .local = relative_to(now.fetch + now.passes + now.update,
                                                      then.fetch + then.passes + then.update),
                                 .transfer = relative_to(now.transfer, then.transfer),
-                                .alone = now.alone > 0 && then.alone > 0 ? now.alone / then.alone : 0 };
+                                .alone = now.alone > 0 && then.alone > 0 ? now.alone / then.alone : 0,
+                                .beyond = now.larger > now.transfer && then.larger > then.transfer
+                                              ? (now.larger - now.transfer) / (then.larger - then.transfer)
+                                              : 0 };
 }
 
 /* A part of a step, on the card and by a probe, in seconds. */
@@ -112,16 +118,17 @@ static void slow_local(struct local_cost *cost, struct local_times *usual, struc
 static struct card slowed(const struct card *card, struct local_factors alone, struct local_factors together,
                           struct card_drift whole)
 {
+    const double beyond = whole.beyond > 0 ? whole.beyond : 1;
     struct card c = *card;
     slow_local(&c.alone, &c.reference.alone, alone);
     slow_local(&c.together, &c.reference.together, together);
     c.copy_bandwidth /= whole.local;
     c.fresh_bandwidth /= whole.local;
     for (int i = 0; i < c.collectives.count; i++)
-        alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer, whole.bytes);
-    alpha_beta_slow(&c.p2p.send, whole.transfer, whole.bytes);
-    alpha_beta_slow(&c.p2p.exchange, whole.transfer, whole.bytes);
-    alpha_beta_slow(&c.p2p.add, whole.local, 0);
+        alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer, whole.bytes, beyond);
+    alpha_beta_slow(&c.p2p.send, whole.transfer, whole.bytes, beyond);
+    alpha_beta_slow(&c.p2p.exchange, whole.transfer, whole.bytes, beyond);
+    alpha_beta_slow(&c.p2p.add, whole.local, 0, 1);
     c.reference.transfer *= whole.transfer;
     return c;
 }

@@ -8,7 +8,8 @@
  * of the gradients by all ranks (0: one rank, or not measured). */
 struct card_probe {
     double fetch, passes, update, transfer;
-    double alone; /* a whole local step of rank 0 while the others sleep; 0: not measured */
+    double alone;                /* a whole local step of rank 0 while the others sleep; 0: not measured */
+    double larger, larger_bytes; /* a larger all-reduce, and its size; 0: not measured */
 };
 
 struct workload;
@@ -17,9 +18,9 @@ struct run;
 /* A probe relative to what it is compared with: local step and transfer, each now / then. */
 struct card_drift {
     double local, transfer;
-    double alone; /* of a rank alone; 0: as `local` */
-    double
-        bytes; /* of the transfer: larger ones take only so many seconds longer as this one does; 0: all are scaled */
+    double alone;       /* of a rank alone; 0: as `local` */
+    double bytes;       /* of the transfer; 0: all are scaled by it */
+    double beyond;      /* of what larger ones take longer than this one; 0: they take as much longer as then */
     struct own_now own; /* not relative: what own costs are now */
 };
 
@@ -27,9 +28,10 @@ struct card_drift {
  */
 struct card_probe card_usual(const struct card *card);
 
-/* Return what the card's fits say of a probe. Predictions scaled by a probe relative to this are exact for the usual batch, whatever the
- * error of the fits there. */
-struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run);
+/* Return what the card's fits say of a probe, with a larger all-reduce of so many bytes; 0: without one. Predictions scaled by a probe
+ * relative to this are exact for the usual batch, whatever the error of the fits there. */
+struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run,
+                                double larger_bytes);
 
 /* Return a probe relative to another or to the card. 1 for what either lacks. */
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now);
@@ -49,7 +51,7 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
- * `drift.alone` times, and collectives and messages `drift.transfer` times, up to drift.bytes. Own costs are those of drift.own; what it lacks stays, as do a sleep, a stamp and the shares of disturbed time. `card` must stay, for
+ * `drift.alone` times, and collectives and messages `drift.transfer` times, up to drift.bytes, and what larger ones take beyond that `drift.beyond` times. Own costs are those of drift.own; what it lacks stays, as do a sleep, a stamp and the shares of disturbed time. `card` must stay, for
  * card_of_plan(). */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 

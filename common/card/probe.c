@@ -16,15 +16,21 @@ enum { PAIR = 2 }; /* all-reduces at a time, after a warm-up */
 static const double SHORT_S = 0.03;
 enum { SHORT_LAPS_MOST = 16 };
 
+/* Collectives that probes repeat. */
+struct sums {
+    struct sweep_call call;
+    struct sweep sweep;
+    struct sweep_bench *bench; /* NULL: none */
+};
+
 struct probe {
     struct world *world;
     struct shape_bench *bench;
     struct lap_plan plan, short_plan;
     bool is_alone;  /* rank 0 takes the steps while the other ranks sleep */
     bool has_alone; /* it takes some alone, before all ranks take theirs */
-    struct sweep_call call;
-    struct sweep sweep;
-    struct sweep_bench *sums; /* NULL: one rank */
+    struct sums gradients, larger;
+    float *larger_buffer;
 };
 
 /* Train until the gradients are ready, so that caches and arrivals are as in a step. */
@@ -38,16 +44,41 @@ static void pass(void *argument)
 static void open_sums(struct probe *p, const struct workload *workload)
 {
     const bool is_real = !world_is_simulated();
-    p->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = workload_gradient_bytes(workload) };
-    p->sweep = (struct sweep){ .calls = &p->call,
-                               .count = 1,
-                               .warmups = is_real,
-                               .repeats = is_real ? PAIR : 1, /* simulated ones repeat exactly */
-                               .has_means = true,
-                               .buffer = shape_bench_trainer(p->bench)->gradients,
-                               .between = is_real ? pass : NULL,
-                               .argument = p };
-    p->sums = sweep_open(p->world, &p->sweep);
+    struct sums *sums = &p->gradients;
+    sums->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = workload_gradient_bytes(workload) };
+    sums->sweep = (struct sweep){ .calls = &sums->call,
+                                  .count = 1,
+                                  .warmups = is_real,
+                                  .repeats = is_real ? PAIR : 1, /* simulated ones repeat exactly */
+                                  .has_means = true,
+                                  .buffer = shape_bench_trainer(p->bench)->gradients,
+                                  .between = is_real ? pass : NULL,
+                                  .argument = p };
+    sums->bench = sweep_open(p->world, &sums->sweep);
+}
+
+double probe_larger_bytes(const struct card_uses *uses, const struct workload *workload, int ranks, bool is_simulated)
+{
+    const double much = 4, part = 0.75;
+    double largest = 0;
+    for (int i = 0; i < uses->count; i++)
+        if (uses->at[i].kind == ALL_REDUCE && card_group_equals(uses->at[i].group, first_ranks(ranks)))
+            largest = fmax(largest, uses->at[i].bytes);
+    return is_simulated || largest < much * workload_gradient_bytes(workload)
+               ? 0
+               : floor(part * largest / sizeof(float)) * sizeof(float);
+}
+
+void probe_larger(struct probe *p, double bytes)
+{
+    if (!p || world_size(p->world) == 1 || !(bytes > 0))
+        return;
+    struct sums *sums = &p->larger;
+    p->larger_buffer = device_new((size_t)(bytes / sizeof(float)), sizeof *p->larger_buffer);
+    sums->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = bytes };
+    sums->sweep =
+        (struct sweep){ .calls = &sums->call, .count = 1, .repeats = 1, .has_means = true, .buffer = p->larger_buffer };
+    sums->bench = sweep_open(p->world, &sums->sweep);
 }
 
 struct probe *probe_open(const struct card *card, struct world *world, const struct workload *workload,
@@ -77,18 +108,21 @@ void probe_close(struct probe *p)
 {
     if (!p)
         return;
-    if (p->sums)
-        sweep_close(p->sums);
+    if (p->gradients.bench)
+        sweep_close(p->gradients.bench);
+    if (p->larger.bench)
+        sweep_close(p->larger.bench);
+    device_free(p->larger_buffer);
     shape_bench_close(p->bench);
     free(p);
 }
 
-/* all: run a pair of all-reduces. Ranks that share cores always wait for them, so that does not count as a disturbance. */
-static struct visit visit_sums(struct probe *p)
+/* all: run all-reduces. Ranks that share cores always wait for them, so that does not count as a disturbance. */
+static struct visit visit_sums(struct probe *p, struct sums *sums)
 {
     const double queued = interference_run_queue_delay(), stolen = interference_steal_time(""), began = world_wall();
     double seconds = 0;
-    sweep_run(p->sums, &seconds);
+    sweep_run(sums->bench, &seconds);
     const double took = world_wall() - began;
     return (struct visit){ .mean.passes = seconds, /* on rank 0 */
                            .queued = p->is_alone ? 0 : interference_run_queue_delay() - queued,
@@ -97,15 +131,15 @@ static struct visit visit_sums(struct probe *p)
                            .turn_took = took };
 }
 
-double probe_transfer(struct probe *p, int pairs)
+/* all: return the mean seconds of so many visits, on rank 0; 0 for none. */
+static double measure_sums(struct probe *p, struct sums *sums, int count)
 {
     const int ranks = world_size(p->world);
-    if (!p->sums)
+    if (!sums->bench)
         return 0;
-    struct visits visits = visits_open(ranks, 1, pairs);
-    shape_bench_fetch(p->bench);
+    struct visits visits = visits_open(ranks, 1, count);
     for (bool lacks = true; lacks;) {
-        const struct visit mine = visit_sums(p);
+        const struct visit mine = visit_sums(p, sums);
         world_gather(p->world, &mine, sizeof mine, visits.at + visits.turns * ranks);
         visits.turns++;
         lacks = visits_lack(&visits, 0);
@@ -115,6 +149,13 @@ double probe_transfer(struct probe *p, int pairs)
     visits_average(&visits, &times);
     visits_close(&visits);
     return times.mean[0].passes * ranks; /* the other ranks' are 0 */
+}
+
+double probe_transfer(struct probe *p, int pairs)
+{
+    if (p->gradients.bench)
+        shape_bench_fetch(p->bench);
+    return measure_sums(p, &p->gradients, pairs);
 }
 
 /* all: run the laps of rank 0 while the others sleep. The times are on rank 0. */
@@ -148,8 +189,13 @@ struct card_probe probe_measure(struct probe *p, int visits)
         alone = measure_alone(p, &p->plan);
     times = p->is_alone ? alone : laps_measure(p->bench, p->world, p->world, &p->plan);
     const double transfer = probe_transfer(p, visits / PAIR);
-    struct card_probe probe = { times.mean[0].fetch, times.mean[0].passes, times.mean[0].update, transfer,
-                                p->has_alone ? step_of(alone.mean[0]) : 0 };
+    struct card_probe probe = { .fetch = times.mean[0].fetch,
+                                .passes = times.mean[0].passes,
+                                .update = times.mean[0].update,
+                                .transfer = transfer,
+                                .alone = p->has_alone ? step_of(alone.mean[0]) : 0,
+                                .larger = measure_sums(p, &p->larger, 1),
+                                .larger_bytes = p->larger.call.bytes };
     world_broadcast(p->world, &probe, sizeof probe);
     p->short_plan.laps = (int)fmin(SHORT_LAPS_MOST, fmax(1, round(SHORT_S / step_of(times.mean[0]))));
     world_broadcast(p->world, &p->short_plan.laps, sizeof p->short_plan.laps);

@@ -9,6 +9,8 @@
 #include "card/drift.h"
 #include "model/trainer.h"
 
+#include <stdbool.h>
+
 struct probe;
 struct world;
 
@@ -21,6 +23,14 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
 /* all: from now on also measure rank 0 alone while the others sleep, for cases in which fewer ranks train. Simulated ranks always
  * compute alone. NULL is allowed. */
 void probe_rank_alone(struct probe *probe);
+
+/* Return the size of the larger all-reduce that probes of a lab with these uses measure besides, in bytes: a part of the largest that the
+ * lab uses, so that no case is measured. It needs a buffer of this size. 0: none is needed, because the lab sums little more than
+ * gradients, or because simulated transfers never change. */
+double probe_larger_bytes(const struct card_uses *uses, const struct workload *workload, int ranks, bool is_simulated);
+
+/* all: from now on also measure an all-reduce of so many bytes; 0: none. NULL is allowed. */
+void probe_larger(struct probe *probe, double bytes);
 
 /* all: visit the usual batch so often (laps.h), and run half as many pairs of all-reduces. What other programs disturb is repeated, at
  * most as often again. Every rank gets the means. */

@@ -33,6 +33,11 @@ static double transfer_of(const struct card_drift *drift)
     return drift->transfer;
 }
 
+static double beyond_of(const struct card_drift *drift)
+{
+    return drift->beyond;
+}
+
 static double alone_over_local(const struct card_drift *drift)
 {
     return drift->local > 0 ? drift->alone / drift->local : 0;
@@ -77,7 +82,8 @@ struct card_drift drift_at(const struct drift_points *points, double at)
 {
     struct card_drift drift = { .local = average(points, at, local_of, LOCAL_S, 1),
                                 .transfer = average(points, at, transfer_of, TRANSFER_S, 1),
-                                .bytes = points->count > 0 ? points->point[0].drift.bytes : 0 };
+                                .bytes = points->count > 0 ? points->point[0].drift.bytes : 0,
+                                .beyond = average(points, at, beyond_of, TRANSFER_S, 1) };
     drift.alone = drift.local * average(points, at, alone_over_local, ALONE_S, 0);
     average_own(points, at, &drift.own);
     return drift;

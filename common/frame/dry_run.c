@@ -30,7 +30,9 @@ static struct memory_estimate memory_of_training(const struct dry_run *p)
     const struct memory_estimate trainer = p->spec->own_batches
                                                ? trainer_memory_for(workload, loader_most(workload, samples))
                                                : trainer_memory(workload, run, samples);
-    const struct memory_estimate memory = memory_estimate_add(trainer, probe_memory(workload, run));
+    const struct card_uses uses = lab_spec_uses(p->spec, p->base);
+    struct memory_estimate memory = memory_estimate_add(trainer, probe_memory(workload, run));
+    memory.of[MEMORY_MESSAGES] += probe_larger_bytes(&uses, workload, run->ranks, p->is_simulated);
     struct memory_estimate own = p->spec->need ? p->spec->need(p->base) : (struct memory_estimate){ 0 };
     own.of[MEMORY_ACTIVATIONS] =
         fmax(own.of[MEMORY_ACTIVATIONS], own_costs_bytes(p->spec->costs)); /* of a case, or of a probe */

@@ -86,11 +86,11 @@ void lab_get_card(struct lab *lab)
 bool lab_probe(struct lab *lab, bool is_whole, struct card_drift *drift)
 {
     const struct card_probe now = is_whole ? probe_measure(lab->probe, PROBE_VISITS) : probe_local_step(lab->probe);
-    *drift = card_drift_of(card_predicts(&lab->card, workload_of(lab->base), &lab->run), now);
+    *drift = card_drift_of(card_predicts(&lab->card, workload_of(lab->base), &lab->run, now.larger_bytes), now);
     if (is_whole)
         own_probe_measure(lab->own_probe, &lab->card.own, &drift->own);
     else
-        drift->transfer = 0;
+        drift->transfer = drift->beyond = 0;
     if (!(now.passes > 0))
         drift->local = 0;
     drift->bytes = workload_gradient_bytes(workload_of(lab->base));

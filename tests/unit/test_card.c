@@ -323,7 +323,7 @@ TEST(a_modelled_card_has_no_reference)
     card_write(&written, run.out, &published_mlp, &run, platform);
     assert_int_equal(found(&read, &run, 0, platform, 8), CARD_WHOLE);
     assert_false(card_is_measured(&read));
-    const struct card_probe now = { 1, 1, 1, 1, 0 };
+    const struct card_probe now = { 1, 1, 1, 1, 0, 0, 0 };
     const struct card_drift drift = card_drift_of(card_usual(&read), now);
     assert_true(fabs(drift.local - 1) <= 0 && fabs(drift.transfer - 1) <= 0);
 }
@@ -564,8 +564,9 @@ TEST(a_drifted_card_predicts_the_probe)
     const struct card_probe probe = {
         .fetch = 1e-5, .passes = 31e-3, .update = 5e-3, .transfer = 7e-3, .alone = 33e-3
     };
-    const struct card drifted = card_drifted(&card, card_drift_of(card_predicts(&card, &published_mlp, &run), probe));
-    const struct card_probe then = card_predicts(&drifted, &published_mlp, &run);
+    const struct card drifted =
+        card_drifted(&card, card_drift_of(card_predicts(&card, &published_mlp, &run, 0), probe));
+    const struct card_probe then = card_predicts(&drifted, &published_mlp, &run, 0);
     assert_true(fabs(then.fetch + then.passes + then.update - 36.01e-3) < 1e-9);
     assert_true(fabs(then.transfer - 7e-3) < 1e-9 && fabs(then.alone - 33e-3) < 1e-9);
 }
@@ -580,6 +581,27 @@ TEST(larger_transfers_are_not_scaled)
     assert_true(fabs(card_allreduce(&drifted, 4, small) - 1.5 * card_allreduce(&card, 4, small)) < 1e-12);
     assert_true(fabs(card_allreduce(&drifted, 4, probed) - 1.5 * before) < 1e-12);
     assert_true(fabs(card_allreduce(&drifted, 4, larger) - card_allreduce(&card, 4, larger) - 0.5 * before) < 1e-12);
+}
+
+/* A probe that also measured a larger transfer is met there, at the gradients' size, and in between in proportion. */
+TEST(a_larger_probe_is_met_too)
+{
+    const struct card card = card_here();
+    const struct run run = run_here();
+    const double larger = 120e6, gradients = workload_gradient_bytes(&published_mlp);
+    const struct card_probe usual = card_predicts(&card, &published_mlp, &run, larger);
+    struct card_probe probe = usual;
+    probe.transfer *= 1.5;
+    probe.larger = probe.transfer + 3 * (usual.larger - usual.transfer);
+    struct card_drift drift = card_drift_of(usual, probe);
+    assert_true(is_close(drift.beyond, 3));
+    drift.bytes = gradients;
+    const struct card drifted = card_drifted(&card, drift);
+    assert_true(is_close(card_allreduce(&drifted, 4, gradients), probe.transfer));
+    assert_true(is_close(card_allreduce(&drifted, 4, larger), probe.larger));
+    const double middle = (larger + gradients) / 2, more = card_allreduce(&card, 4, middle) - usual.transfer;
+    assert_true(is_close(card_allreduce(&drifted, 4, middle), probe.transfer + 3 * more));
+    assert_true(is_close(card_allreduce(&drifted, 4, 1e4), 1.5 * card_allreduce(&card, 4, 1e4)));
 }
 
 TEST(short_sleeps_exceed_by_what_was_measured)
