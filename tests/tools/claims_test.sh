@@ -298,6 +298,18 @@ check "  … it is tested" 1 "0 exact checks hold, 1 fail."
 place $simulated 40 base,mpi,4,8,0,20,20,0
 check "the folder makes no simulation" 0 "0 exact checks hold, 0 fail. 2 claims are not tested: of cases left out, or for another machine."
 
+# Claims about real ranks, whose cores carry the messages: simulated ranks, GPUs and shared cores do not count.
+place $simulated 40 base,sim,4,8,0,20,20,0
+place . 30 base,mpi,4,8,0,80,90,0
+expect "it,base,real,slowest_step_ms,=,81,,sim,w"
+sed -i '/^case,/s/$/,device/; /^base,/s/$/,cpu/' "$results"/{.,$simulated}/07_test/summary.csv
+check "real ranks only" 1 "0 exact checks hold, 1 fail. 1 claim is not tested: of cases left out, or for another machine."
+sed -i '/^base,/s/cpu$/cuda/' "$results/07_test/summary.csv"
+check "  … on cores" 0 "0 exact checks hold, 0 fail. 2 claims are not tested: of cases left out, or for another machine."
+place . 30 base,mpi,4,8,1,80,90,0
+sed -i '/^case,/s/$/,device/; /^base,/s/$/,cpu/' "$results/07_test/summary.csv"
+check "  … of their own" 0 "0 exact checks hold, 0 fail. 2 claims are not tested"
+
 # A row shows numbers of other places only for the same ranks and batch size.
 place . 30 base,mpi,4,8,1,80,90,0
 expect "it,base,any,1,=,1,,exact,w"

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const needs_words[] = { "any", "cores>=ranks", "sim", "model", "gpu", "arrivals", "published", NULL };
+static const char *const needs_words[] = { "any", "cores>=ranks", "real",      "sim", "model",
+                                           "gpu", "arrivals",     "published", NULL };
 const char *const relation_words[] = {
     [EQUAL] = "=", [NEAR] = "~",      [EXTRA] = "extra", [LESS] = "<", [AT_MOST] = "<=",
     [MORE] = ">",  [AT_LEAST] = ">=", [SAME] = "same",   NULL

@@ -11,7 +11,8 @@
  *     id         name of the claim, used once
  *     case       row of summary.csv; * means every row
  *     needs      condition without which the claim cannot be tested:
- *                any | cores>=ranks | sim (the row's backend is the simulator) | model (and it computes nothing, so that steps
+ *                any | cores>=ranks | real (cores>=ranks, and the ranks' cores carry the messages: neither simulated nor
+ *                on GPUs) | sim (the row's backend is the simulator) | model (and it computes nothing, so that steps
  *                have no noise) | gpu (the row trained on GPUs) |
  *                arrivals (arrival times at collectives are known; not for ranks that share a GPU under NCCL) |
  *                published (the run's settings are those of the lab's first row in blog.csv)

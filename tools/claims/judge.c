@@ -49,7 +49,9 @@ static const char *unmet_need(const struct lab *lab, const struct csv_table *sum
     bool is_shared_gpu = device && strstr(device, "correctness only");
     if (is_shared_gpu && (needs == NEEDS_ARRIVALS || !claim_must_hold(claim)))
         return "a shared GPU shows correctness only";
-    if (needs == NEEDS_CORES && csv_value(summary, row, "oversubscribed") > 0)
+    if (needs == NEEDS_REAL && (!backend || strcmp(backend, "mpi") != 0 || !device || strcmp(device, "cpu") != 0))
+        return "needs real ranks on cores";
+    if ((needs == NEEDS_CORES || needs == NEEDS_REAL) && csv_value(summary, row, "oversubscribed") > 0)
         return judgement_crowded;
     if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";

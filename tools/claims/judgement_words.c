@@ -53,7 +53,7 @@ enum verdict judgement_worst(enum verdict a, enum verdict b)
 static bool counts(const struct judgement *j, int row)
 {
     const enum needs needs = j->claim.needs;
-    bool is_elsewhere = needs == NEEDS_SIM || needs == NEEDS_GPU || needs == NEEDS_PUBLISHED;
+    bool is_elsewhere = needs == NEEDS_REAL || needs == NEEDS_SIM || needs == NEEDS_GPU || needs == NEEDS_PUBLISHED;
     return j->row == row && j->claim.kind != EXAMPLE && !(j->verdict == UNTESTABLE && is_elsewhere);
 }
 
