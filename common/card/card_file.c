@@ -255,21 +255,26 @@ struct candidate {
     time_t written;
 };
 
-bool card_is_fresh(const char *path)
+/* Return when a file was written; 0 if it is not fresh. */
+static time_t written_when(const char *path)
 {
     struct stat status;
-    return stat(path, &status) == 0 && difftime(time(NULL), status.st_mtime) <= FRESH_S;
+    return stat(path, &status) == 0 && difftime(time(NULL), status.st_mtime) <= FRESH_S ? status.st_mtime : 0;
+}
+
+bool card_is_fresh(const char *path)
+{
+    return written_when(path) > 0;
 }
 
 /* Keep the file instead if it is a newer card. */
 static void prefer_newer(struct candidate *best, const char *path, const char *key, const char *kernel)
 {
-    struct stat status;
-    if (!card_is_fresh(path) || stat(path, &status) != 0 || status.st_mtime <= best->written ||
-        !is_of_job(path, key, kernel))
+    const time_t written = written_when(path);
+    if (written <= best->written || !is_of_job(path, key, kernel))
         return;
     free(best->path);
-    *best = (struct candidate){ .path = memory_text("%s", path), .written = status.st_mtime };
+    *best = (struct candidate){ .path = memory_text("%s", path), .written = written };
 }
 
 /* Return the newest card of this job: the folder's, or the copy of a lab, because a lab with another model may have replaced the

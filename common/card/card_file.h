@@ -20,8 +20,9 @@ void card_put(const struct card *card, FILE *out, const struct workload *workloa
 void card_write(const struct card *card, const char *folder, const struct workload *workload, const struct run *run,
                 const char *platform);
 
-/* Read folder/CARD_FILE, or a lab's newer copy of this job, into `card`. CARD_NONE: it is missing, not fresh, or of another machine, job or version. CARD_SHORT: it lacks a collective, a size, the messages or an own cost of `uses`, which calibrate_uses() adds. Own costs of
- * other labs are left out: their labs measure them again. */
+/* Read folder/CARD_FILE, or a lab's newer copy of this job, into `card`. CARD_NONE: it is missing, not fresh, or of another machine, job
+ * or version. CARD_SHORT: it lacks a collective, a size, the messages or an own cost of `uses`, which calibrate_uses() adds. Own costs
+ * of other labs are left out: their labs measure them again. */
 enum card_found { CARD_NONE, CARD_SHORT, CARD_WHOLE };
 enum card_found card_read(struct card *card, const char *folder, const struct workload *workload, const struct run *run,
                           const struct card_uses *uses, const char *platform, int cores);

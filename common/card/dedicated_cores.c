@@ -134,8 +134,7 @@ char *dedicated_cores_write(const char *folder, const char *name, const struct d
                 "  <cluster id=\"dedicated\" prefix=\"core\" suffix=\"\" radical=\"0-%d\" speed=\"1Gf\"\n"
                 "           bw=\"%.12gBps\" lat=\"%.12gs\" loopback_bw=\"1e18Bps\" loopback_lat=\"0s\">\n"
                 "    <prop id=\"about\" value=\"%d cop%s of this machine's core, each with caches and memory bus of "
-                "its own: "
-                "an upper bound for a real machine of %d such core%s\"/>\n"
+                "its own: an upper bound for a real machine of %d such core%s\"/>\n"
                 "  </cluster>\n</platform>\n",
                 ranks - 1, bandwidth, latency / 2, /* a message passes two links */
                 ranks, ranks == 1 ? "y" : "ies", ranks, ranks == 1 ? "" : "s");

@@ -22,7 +22,7 @@ static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR
 
 /* Estimate the memory of one rank's training: the trainer, the data of the probes and what the lab opens itself. In a lab with own
  * batches the trainer here is the probes' own; the lab states that of its batches. */
-static struct memory_estimate memory_of_training(const struct dry_run *p)
+static struct memory_estimate memory_of_training(const struct dry_run *p, const struct card_uses *uses)
 {
     const struct workload *workload = workload_of(p->base);
     const struct run *run = (const struct run *)p->base;
@@ -30,9 +30,8 @@ static struct memory_estimate memory_of_training(const struct dry_run *p)
     const struct memory_estimate trainer = p->spec->own_batches
                                                ? trainer_memory_for(workload, loader_most(workload, samples))
                                                : trainer_memory(workload, run, samples);
-    const struct card_uses uses = lab_spec_uses(p->spec, p->base);
     struct memory_estimate memory = memory_estimate_add(trainer, probe_memory(workload, run));
-    memory.of[MEMORY_MESSAGES] += probe_larger_bytes(&uses, workload, run->ranks, p->is_simulated);
+    memory.of[MEMORY_MESSAGES] += probe_larger_bytes(uses, workload, run->ranks, p->is_simulated);
     struct memory_estimate own = p->spec->need ? p->spec->need(p->base) : (struct memory_estimate){ 0 };
     own.of[MEMORY_ACTIVATIONS] =
         fmax(own.of[MEMORY_ACTIVATIONS], own_costs_bytes(p->spec->costs)); /* of a case, or of a probe */
@@ -46,7 +45,7 @@ static struct memory_estimate memory_of_phases(const struct dry_run *p)
     const struct workload *workload = workload_of(p->base);
     const struct card_uses uses = lab_spec_uses(p->spec, p->base);
     struct memory_estimate card = calibrate_memory(workload, run, &uses);
-    struct memory_estimate rank = memory_estimate_most(gradcheck_memory(workload, run), memory_of_training(p));
+    struct memory_estimate rank = memory_estimate_most(gradcheck_memory(workload, run), memory_of_training(p, &uses));
     return memory_estimate_most(card, memory_estimate_times(rank, run->ranks));
 }
 

@@ -68,14 +68,14 @@ static char *write_dedicated(const struct request *request)
     char *folder = run_folder(run, name), *file = memory_text("%s.xml", name);
     char *path = dedicated_cores_find(folder, file, &cores);
     if (!path) {
-        char *folder_of_card = folder_of_pair(request);
-        struct alpha_beta pair = { 0 };
+        struct alpha_beta pair;
         if (has_messages) {
+            char *folder_of_card = folder_of_pair(request);
             pair = request_pair(request, folder_of_card, cores.most_bytes);
+            free(folder_of_card);
             cores.pair = &pair;
         }
         path = dedicated_cores_write(folder, file, &cores);
-        free(folder_of_card);
     }
     free(file);
     free(folder);

@@ -208,8 +208,9 @@ static int run(struct job *job, const struct job_command *command, const struct 
 /* Return the exit status for this program, and print the reason of a failure. */
 static int judge(const struct job *job, const struct job_command *command, int status)
 {
-    if (flight_recorder_said(job->recorder))
-        warn("%s", flight_recorder_said(job->recorder));
+    const char *said = flight_recorder_said(job->recorder);
+    if (said)
+        warn("%s", said);
     if (job->ended_by == SIGALRM) {
         if (!flight_recorder_has_spoken(job->recorder))
             warn("%s", job->diagnosis);
