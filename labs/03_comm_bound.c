@@ -141,6 +141,13 @@ static char *event(const struct options *o)
     return memory_text("each rank also sums %d MiB in every step, in a newly allocated buffer", o->comm_mb);
 }
 
+static const struct own_cost costs[] = {
+    STARTED_COSTS,
+    ROUNDING_COSTS,
+    ROUNDING_LARGE_COSTS,
+    { 0 },
+};
+
 static const struct lab_spec spec = {
     .lab = "03_comm_bound",
     .question = "When is a step bound by communication, and what makes that cheaper?",
@@ -151,6 +158,7 @@ static const struct lab_spec spec = {
     .need = need,
     .predict = predict,
     .uses = uses,
+    .costs = costs,
     .collectives = collectives,
     .asked = "comm_ws4",
     .event = event,

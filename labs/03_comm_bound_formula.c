@@ -26,7 +26,7 @@ double exposed_seconds(const struct options *o, const struct card *card, double 
         for (int i = 0; i < cuts[cut].count; i++, count++) {
             const struct bucket *bucket = &cuts[cut].at[i];
             before[count] = left[bucket->layer] * (1 - card->transfer_core);
-            seconds[count] = card_allreduce(card, o->run.ranks, (double)bucket->count * sizeof(float));
+            seconds[count] = started_seconds(card, o->run.ranks, (double)bucket->count * sizeof(float));
         }
     return predict_exposed(before, seconds, count);
 }
@@ -42,12 +42,13 @@ static double predict_transfer(const struct options *o, const struct card *card,
     return seconds;
 }
 
-/* Seconds of rounding to bf16 and back: 4 bytes read and 2 written, 2 read and 4 written. */
+/* Seconds of rounding to bf16 and back. */
 static double convert_seconds(const struct options *o, const struct card *card)
 {
-    double floats =
-        workload_gradient_bytes(&o->model) / sizeof(float) + (o->has_message ? (double)message_floats(o) : 0);
-    return o->wire == TYPE_BF16 ? 12 * floats / card->copy_bandwidth : 0;
+    if (o->wire != TYPE_BF16)
+        return 0;
+    const double message = o->has_message ? (double)MIB * o->comm_mb : 0;
+    return rounding_seconds(card, workload_gradient_bytes(&o->model)) + rounding_large_seconds(card, message);
 }
 
 struct prediction predict(const struct options *o, const struct card *card)

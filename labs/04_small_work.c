@@ -159,6 +159,11 @@ static char *event(const struct options *o)
                        o->run.batch_size / o->micro_batches, o->run.batch_size);
 }
 
+static const struct own_cost costs[] = {
+    ADDING_COSTS,
+    { 0 },
+};
+
 static const struct lab_spec spec = {
     .lab = "04_small_work",
     .question = "How many samples must a rank have before adding a rank is worth it?",
@@ -169,6 +174,7 @@ static const struct lab_spec spec = {
     .most_samples = most_samples,
     .need = need,
     .predict = predict,
+    .costs = costs,
     .collectives = collectives,
     .per = per,
     .asked = "small_ws4",

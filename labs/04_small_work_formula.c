@@ -13,7 +13,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     struct work batch = workload_usual(&o->model, &o->run);
     double data = micro_batches * cost_at(&cost.fetch, batch);
     double local = micro_batches * cost_at(&cost.passes, batch) + cost.update +
-                   predict_adding(card, workload_gradient_bytes(&o->model), micro_batches);
+                   adding_seconds(card, workload_gradient_bytes(&o->model), micro_batches);
     struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
     double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);

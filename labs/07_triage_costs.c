@@ -151,46 +151,46 @@ static double time_operation(struct pointwise_back call, bool is_backward, int c
 
 /* Return the seconds of a cell of an operation whose tensors stay in a cache: 4 KiB each in that nearest the core; on a GPU 1 MiB and
  * 4 MiB. */
-static double operation(struct world *world, int which)
+static double operation(const struct own_where *where, int which)
 {
     enum { COLS = 1024, CALLS = 50, ROWS = 256, TIMES_ROWS = 4 };
     struct pointwise_back call = {
         .of = { .op = (enum pointwise_op)(which / 4), .is_bf16 = which / 2 % 2, .rows = 1, .cols = COLS }
     };
     if (!device_is_asynchronous())
-        return time_operation(call, which % 2, CALLS, world) / COLS;
+        return time_operation(call, which % 2, CALLS, where->together) / COLS;
     call.of.rows = card_is_brief() ? 1 : ROWS;
-    const double fewer = time_operation(call, which % 2, CALLS, world), cells = (double)(call.of.rows * COLS);
+    const double fewer = time_operation(call, which % 2, CALLS, where->together), cells = (double)(call.of.rows * COLS);
     call.of.rows *= TIMES_ROWS;
-    return fmax(0, time_operation(call, which % 2, CALLS, world) - fewer) / ((TIMES_ROWS - 1) * cells);
+    return fmax(0, time_operation(call, which % 2, CALLS, where->together) - fewer) / ((TIMES_ROWS - 1) * cells);
 }
 
 /* Return the seconds of an operation of a tiny branch, without its arithmetic: of forward and backward. */
-static struct passes tiny(enum branch_way way, struct world *world)
+static struct passes tiny(enum branch_way way, const struct own_where *where)
 {
     enum { FLOATS = 16 };
     const struct branch_settings of = { .kind = BRANCH_MICRO, .way = way, .blocks = BLOCKS, .rows = 1, .cols = FLOATS };
-    struct passes passes = time_branch(of, TIMES, world);
+    struct passes passes = time_branch(of, TIMES, where->together);
     passes.forward /= OPERATIONS;
     passes.backward /= OPERATIONS;
     for (int i = 0; i < branch_operations(of.kind); i++) {
         const int op = branch_operation(of, i).of.op;
-        passes.forward -= FLOATS * operation(world, 4 * op) / branch_operations(of.kind);
-        passes.backward -= FLOATS * operation(world, 4 * op + 1) / branch_operations(of.kind);
+        passes.forward -= FLOATS * operation(where, 4 * op) / branch_operations(of.kind);
+        passes.backward -= FLOATS * operation(where, 4 * op + 1) / branch_operations(of.kind);
     }
     return passes;
 }
 
-static double dispatch(struct world *world, int is_backward)
+static double dispatch(const struct own_where *where, int is_backward)
 {
-    const struct passes passes = tiny(BRANCH_EAGER, world);
+    const struct passes passes = tiny(BRANCH_EAGER, where);
     return fmax(0, is_backward ? passes.backward : passes.forward);
 }
 
-static double call(struct world *world, int which)
+static double call(const struct own_where *where, int which)
 {
     (void)which;
-    const struct passes passes = tiny(BRANCH_REPLAY, world);
+    const struct passes passes = tiny(BRANCH_REPLAY, where);
     return fmax(0, (passes.forward + passes.backward) / 2);
 }
 
@@ -200,14 +200,14 @@ static void run_fill(const void *x)
 }
 
 /* Return the seconds of enqueuing an operation without a framework around it. On a core nothing is enqueued. */
-static double enqueue(struct world *world, int which)
+static double enqueue(const struct own_where *where, int which)
 {
     enum { CALLS = 100 };
     (void)which;
     if (!device_is_asynchronous())
         return 0;
     float *x = device_new(1, sizeof *x);
-    const double seconds = time_call((struct timing){ 0, TIMES, CALLS }, run_fill, &x, world);
+    const double seconds = time_call((struct timing){ 0, TIMES, CALLS }, run_fill, &x, where->together);
     device_free(x);
     return seconds;
 }
@@ -221,13 +221,13 @@ static const struct branch_settings loops[] = {
 };
 
 /* Return the seconds of a cell and block. A GPU needs more rows before its cells wait for each other. */
-static double fused(struct world *world, int which)
+static double fused(const struct own_where *where, int which)
 {
     enum { PASSES = 5 };
     struct branch_settings of = loops[which / 2];
     if (device_is_asynchronous() && !card_is_brief())
         of.rows *= of.kind == BRANCH_MICRO ? 1024 : 128;
-    const struct passes passes = time_branch(of, PASSES, world);
+    const struct passes passes = time_branch(of, PASSES, where->together);
     return (which % 2 ? passes.backward : passes.forward) / ((double)of.blocks * of.rows * of.cols);
 }
 
@@ -237,7 +237,7 @@ static void run_pointwise(const void *call)
 }
 
 /* Return bytes per second of y = a + b over three tensors that take so many MiB together: two read and one written, like a triad. */
-static double triad(struct world *world, int mib)
+static double triad(const struct own_where *where, int mib)
 {
     enum { PASSES = 3, BRIEFER = 8, CALLS = 10 };
     const size_t count = ((size_t)mib << 20) / 3 / sizeof(float) / (card_is_brief() ? BRIEFER : 1);
@@ -245,7 +245,7 @@ static double triad(struct world *world, int mib)
         device_is_asynchronous() && !card_is_brief() ? CALLS : 1; /* a launch runs beside the one before */
     float *a = device_new(count, sizeof *a), *b = device_new(count, sizeof *b), *y = device_new(count, sizeof *y);
     const struct pointwise call = { .op = POINTWISE_ADD, .rows = 1, .cols = count, .a = a, .b = b, .y = y };
-    const double seconds = time_call((struct timing){ 1, PASSES, calls }, run_pointwise, &call, world);
+    const double seconds = time_call((struct timing){ 1, PASSES, calls }, run_pointwise, &call, where->together);
     device_free(a);
     device_free(b);
     device_free(y);
@@ -277,19 +277,19 @@ double time_product(int rows, int width, int repeats, struct world *world)
 }
 
 /* Return operations per second of a product of matrices that fit the cache, or that keep a GPU busy. */
-static double product(struct world *world, int which)
+static double product(const struct own_where *where, int which)
 {
     enum { OF_CORE = 512, OF_GPU = 4096, PASSES = 3 };
     const int side = device_is_asynchronous() && !card_is_brief() ? OF_GPU : OF_CORE;
     (void)which;
-    return 2.0 * side * side * side / time_product(side, side, PASSES, world);
+    return 2.0 * side * side * side / time_product(side, side, PASSES, where->together);
 }
 
 /* Return the seconds of the transform for one feature and round. */
-static double transform(struct world *world, int which)
+static double transform(const struct own_where *where, int which)
 {
     enum { FEATURES = 200, ROUNDS = 20 };
-    (void)world, (void)which;
+    (void)where, (void)which;
     float sample[FEATURES];
     double seconds[TIMES];
     for (int i = 0; i < TIMES; i++) {
@@ -305,9 +305,9 @@ static double transform(struct world *world, int which)
 /* Return the bytes of the first or second cache of a core, as far as the C library knows them; else 0, and all tensors count as beyond it, as
  * on a GPU, whose tensors meet in its L2 cache. How
  * much of the caches further away belongs to this core (they are shared, in a virtual machine with other guests) show triads. */
-static double cache(struct world *world, int level)
+static double cache(const struct own_where *where, int level)
 {
-    (void)world;
+    (void)where;
     if (device_is_asynchronous())
         return 0;
     const long bytes = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
@@ -315,20 +315,20 @@ static double cache(struct world *world, int level)
 }
 
 /* Return the seconds of taking a batch from a worker and letting it begin the next one. */
-static double handoff(struct world *world, int which)
+static double handoff(const struct own_where *where, int which)
 {
     enum { CALLS = 40 };
     static const double rest = 0.3e-3; /* as a short step: the worker sleeps when it is told */
-    (void)world, (void)which;
+    (void)where, (void)which;
     struct async_helper *worker = async_helper_open_on_any_core();
     const double seconds = handoff_measure(worker, rest, card_times(CALLS));
     async_helper_close(worker);
     return fmax(0, seconds);
 }
 
-static double is_async(struct world *world, int which)
+static double is_async(const struct own_where *where, int which)
 {
-    (void)world, (void)which;
+    (void)where, (void)which;
     return device_is_asynchronous(); /* operations on cores end before the next is dispatched */
 }
 

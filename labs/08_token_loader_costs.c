@@ -6,9 +6,9 @@
 
 static const struct parts_shape shape = { .widths = { 2, 4 }, .tokens = 8192 };
 
-static double measure(struct world *together, int which)
+static double measure(const struct own_where *where, int which)
 {
-    (void)together;
+    (void)where;
     struct parts_files *files = parts_files_in_memory();
     const double seconds = parts_measure((enum token_part)which, files, &shape);
     parts_files_close(files);

@@ -97,13 +97,9 @@ void print_cures(const struct cured cured[CURES], enum break_kind against);
 
 struct reducer_settings reducer_of(const struct options *o);
 
-/* What the lab adds to the machine card: started all-reduces, by size; and hashing a byte of parameters. */
+/* What the lab adds to the machine card, among it hashing a byte of parameters. */
 #define HASH_COST "hash_byte_s"
-extern const struct own_cost started_costs[];
-
-/* Return the seconds of a started all-reduce of `bytes`, from the last rank's start to its end. Those that the card measured, if all
- * ranks have a core; else those of a blocking one. */
-double started_seconds(const struct options *o, const struct card *card, double bytes);
+extern const struct own_cost own_costs[];
 
 /* The sums of a step as the formula has them, in seconds since backward began. `bytes` travel. A sum starts when its bucket is
  * ready and is done at `end`; sums travel one after another. */

@@ -62,7 +62,7 @@ static double groups_price(const struct options *o, const struct card *card)
     for (int i = 0; i < BREAK_GROUPS; i++) {
         size_t begin;
         const double bytes = (double)(part_of_group(workload_parameters(&o->model), i, &begin) * sizeof(float));
-        price += started_seconds(o, card, bytes) - card_allreduce(card, o->run.ranks, bytes);
+        price += started_seconds(card, o->run.ranks, bytes) - card_allreduce(card, o->run.ranks, bytes);
     }
     return price;
 }
@@ -85,7 +85,8 @@ double predict_cure(const struct options *base, const struct card *card, const s
     if (condition == CAUSED)
         apply_cause(&o, cure, s->backward, ready);
     double price =
-        exposed_of(&o, card, s, ready, cure->unused == UNUSED_FOUND ? started_seconds(&o, card, users) : 0) - plain;
+        exposed_of(&o, card, s, ready, cure->unused == UNUSED_FOUND ? started_seconds(card, o.run.ranks, users) : 0) -
+        plain;
     if (cure->joins)
         price += card_allreduce(card, ranks, flags);
     free(s);

@@ -76,9 +76,9 @@ void make_schedule(struct schedule *s, const struct options *o, const struct car
         sum->bucket = &s->buckets.at[s->count];
         sum->bytes = wire_bytes(o, tensors, sum->bucket, &second);
         ready = sum->ready = fmax(ready, s->backward - left[sum->bucket->layer]); /* not before the bucket before */
-        sum->seconds = started_seconds(o, card, sum->bytes);
+        sum->seconds = started_seconds(card, o->run.ranks, sum->bytes);
         done = sum->end = fmax(done, s->backward - (s->backward - ready) * (1 - card->transfer_core)) + sum->seconds;
-        s->second += second > 0 ? started_seconds(o, card, second) : 0;
+        s->second += second > 0 ? started_seconds(card, o->run.ranks, second) : 0;
         s->second_bytes += second;
     }
     free(tensors);
@@ -97,11 +97,14 @@ double schedule_exposed(const struct schedule *s)
     return fmax(0, s->sum[s->count - 1].end - s->backward) + s->second;
 }
 
-/* Bytes that a rank's core reads and writes for the wire, for each float. bf16: 4 read and 2 written, 2 read and 4 written. Low rank: the
- * gradient is read four times, written twice; the error read twice, written twice; a part written and read: low_rank.c. */
-static double wire_copies(enum wire wire)
+/* Seconds in which a rank's core makes of the gradients what travels, and back. Low rank reads and writes 52 bytes for each float: the
+ * gradient is read four times, written twice; the error read twice, written twice; a part written and read (low_rank.c). */
+static double wire_seconds(const struct options *o, const struct card *card)
 {
-    return wire == WIRE_BF16 ? 12 : wire == WIRE_LOW_RANK ? 52 : 0;
+    const double bytes = workload_gradient_bytes(&o->model);
+    return o->wire == WIRE_BF16       ? rounding_seconds(card, bytes)
+           : o->wire == WIRE_LOW_RANK ? 52 * (bytes / sizeof(float)) / card->copy_bandwidth
+                                      : 0;
 }
 
 static double transfer_seconds(const struct options *o, const struct card *card)
@@ -120,10 +123,9 @@ struct prediction predict_accumulated(const struct options *o, const struct card
     const int ranks = o->run.ranks;
     const struct work batch = workload_usual(&o->model, &o->run);
     const struct local_cost cost = card_local(card, ranks);
-    const double copies = wire_copies(o->wire) * (double)workload_parameters(&o->model) / card->copy_bandwidth;
     struct load load = { .data = micro_batches * cost_at(&cost.fetch, batch), .after = cost.update };
-    load.local = micro_batches * cost_at(&cost.passes, batch) + cost.update + sums * copies +
-                 predict_adding(card, workload_gradient_bytes(&o->model), micro_batches);
+    load.local = micro_batches * cost_at(&cost.passes, batch) + cost.update + sums * wire_seconds(o, card) +
+                 adding_seconds(card, workload_gradient_bytes(&o->model), micro_batches);
     load.cpu = load.data + load.local;
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu),
                          ranks > 1 && sums > 0 ? sums * transfer_seconds(o, card) : 0);

@@ -144,7 +144,8 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     if (uses->messages && !p2p_cost_is_known(&card->p2p))
         p2p_cost_measure(&card->p2p, world);
     if (device_computes())
-        own_costs_measure(&card->own, world, world_is_simulated() ? 1 : card_busy_ranks(card), uses->own);
+        own_costs_measure(&card->own, world, bench->workload, world_is_simulated() ? 1 : card_busy_ranks(card),
+                          uses->own);
     else
         own_costs_read(&card->own, uses->own);
     measure_transfer(card, bench, uses);

@@ -74,12 +74,13 @@ double own_cost_value(enum own_cost_kind kind, double seconds)
     return kind == OWN_RATE ? 1 / seconds : seconds;
 }
 
-double own_cost_seconds(const struct own_cost *cost, struct world *together)
+double own_cost_seconds(const struct own_cost *cost, const struct own_where *where)
 {
+    struct world *together = where->together;
     const int ranks = world_size(together);
     double *all = memory_new((size_t)ranks, sizeof *all), mean = 0;
     world_barrier(together);
-    const double value = cost->measure(together, cost->which),
+    const double value = cost->measure(where, cost->which),
                  mine = own_cost_value(cost->kind, value); /* a reciprocal is its own inverse */
     world_gather(together, &mine, sizeof mine, all);
     for (int rank = 0; rank < ranks && world_rank(together) == 0; rank++)
@@ -88,18 +89,20 @@ double own_cost_seconds(const struct own_cost *cost, struct world *together)
     return mean;
 }
 
-void own_costs_measure(struct own_costs *costs, struct world *world, int busy, const struct own_cost *list)
+void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload, int busy,
+                       const struct own_cost *list)
 {
     own_costs_make_room(costs, list);
     if (own_costs_cover(costs, list))
         return;
     double seconds[OWN_COSTS_MOST] = { 0 };
     struct world *together = world_first(world, busy);
+    const struct own_where where = { together, workload };
     const int turns = card_times(OWN_TURNS);
     for (int turn = 0; turn < turns; turn++)
         for (int i = 0; together && list[i].name; i++) {
             if (isnan(own_costs_value(costs, list[i].name)))
-                seconds[i] += own_cost_seconds(&list[i], together) / turns;
+                seconds[i] += own_cost_seconds(&list[i], &where) / turns;
             world_heartbeat(world);
         }
     for (int i = 0; together && list[i].name; i++) {

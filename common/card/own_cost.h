@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct workload;
 struct world;
 
 /* How a cost follows the machine's speed (drift.h): probes measure it again (own_probe.h), each cost by itself. Where other programs, or
@@ -15,6 +16,12 @@ enum own_cost_kind {
     OWN_SECONDS, /* of work on a core */
     OWN_RATE,    /* of such work per second */
     OWN_STAYS    /* of anything else, such as a disk: it is not measured again */
+};
+
+/* Where a cost is measured: by all ranks of `together` at once, that train this model. */
+struct own_where {
+    struct world *together;
+    const struct workload *workload;
 };
 
 /* A cost that a lab defines. */
@@ -27,9 +34,9 @@ struct own_cost {
     double units;
     double bytes; /* memory that measure() opens on a rank */
     /* Return this rank's value; a median of several is best. It is called in several turns, so it may be brief: hundredths of a second. All ranks of
-     * `together` measure at once: those that have a core of their own. NaN if this machine cannot do it. It depends on machine, model and batch size, never on the lab's options, because a
-     * later run with other options takes it from the file. */
-    double (*measure)(struct world *together, int which);
+     * `together` measure at once: those that have a core of their own. NaN if this machine cannot do it. It depends on machine,
+     * model and batch size, never on the lab's options, because a later run with other options takes it from the file. */
+    double (*measure)(const struct own_where *where, int which);
     int which; /* argument of measure(), so that rows may share a function */
 };
 
@@ -64,8 +71,8 @@ double own_costs_value(const struct own_costs *costs, const char *name);
 /* True if each cost of the list has a value. */
 bool own_costs_cover(const struct own_costs *costs, const struct own_cost *list);
 
-/* all of `together`: measure a cost once. Return the mean of the ranks' seconds, on rank 0: of a rate its reciprocal. */
-double own_cost_seconds(const struct own_cost *cost, struct world *together);
+/* all of where->together: measure a cost once. Return the mean of the ranks' seconds, on rank 0: of a rate its reciprocal. */
+double own_cost_seconds(const struct own_cost *cost, const struct own_where *where);
 
 /* Return the value of a cost whose seconds these are. */
 double own_cost_value(enum own_cost_kind kind, double seconds);
@@ -74,7 +81,8 @@ double own_cost_value(enum own_cost_kind kind, double seconds);
  * OWN_TURNS turns in which each cost is measured once. What slows down a core often lasts for tenths of a second, as the work of another
  * guest on its other hyperthread does; a cost that is measured at one time only is then too high or too low, and by a third. */
 enum { OWN_TURNS = 8 };
-void own_costs_measure(struct own_costs *costs, struct world *world, int busy, const struct own_cost *list);
+void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload, int busy,
+                       const struct own_cost *list);
 
 /* On a modelled machine: read all of them from the properties of this rank's host. */
 void own_costs_read(struct own_costs *costs, const struct own_cost *list);

@@ -12,18 +12,22 @@
 struct own_probe {
     const struct own_cost *list;
     struct world *world;
+    const struct workload *workload;
     int busy;
     /* On rank 0: */
     double credit;                /* seconds that may be spent now */
     double spent[OWN_COSTS_MOST]; /* on each cost so far */
 };
 
-struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, int busy)
+struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, const struct workload *workload,
+                                 int busy)
 {
     if (!list || !device_computes())
         return NULL;
     struct own_probe *p = memory_new(1, sizeof *p);
-    *p = (struct own_probe){ .list = list, .world = world, .busy = world_is_simulated() ? 1 : busy };
+    *p = (struct own_probe){
+        .list = list, .world = world, .workload = workload, .busy = world_is_simulated() ? 1 : busy
+    };
     return p;
 }
 
@@ -45,7 +49,7 @@ static int measure_next(struct own_probe *p, struct world *together, const bool 
     if (chosen < 0)
         return chosen;
     const double began = world_wall();
-    *seconds = own_cost_seconds(&p->list[chosen], together);
+    *seconds = own_cost_seconds(&p->list[chosen], &(struct own_where){ together, p->workload });
     const double took = world_wall() - began;
     p->spent[chosen] += took;
     p->credit -= took;

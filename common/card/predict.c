@@ -169,11 +169,6 @@ struct prediction predict_alike(const struct card *card, struct load load, int r
     return p;
 }
 
-double predict_adding(const struct card *card, double bytes, int micro_batches)
-{
-    return micro_batches > 1 ? (2 + 3.0 * (micro_batches - 1)) * bytes / card->copy_bandwidth : 0;
-}
-
 double predict_exposed(const double *before, const double *seconds, int count)
 {
     double done = -INFINITY;

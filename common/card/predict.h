@@ -37,10 +37,6 @@ struct prediction predict_step(const struct card *card, const struct load *loads
 /* Predict a step in which all ranks have the same load. */
 struct prediction predict_alike(const struct card *card, struct load load, int ranks, double spread, double transfer);
 
-/* Return the seconds in which a rank adds up gradients of so many bytes from several micro-batches: the first are copied, each other's
- * added. */
-double predict_adding(const struct card *card, double bytes, int micro_batches);
-
 /* Return the exposed seconds of messages that travel one after another: from the end of backward to the end of the last message.
  * Message i is ready `before[i]` seconds before the end of backward and takes `seconds[i]`. */
 double predict_exposed(const double *before, const double *seconds, int count);

@@ -17,9 +17,9 @@
 #include <utime.h>
 
 /* Costs of a lab of its own, and those of another lab, which has one of them too. */
-static double never(struct world *together, int which)
+static double never(const struct own_where *where, int which)
 {
-    (void)together, (void)which;
+    (void)where, (void)which;
     assert_true(false);
     return 0;
 }

@@ -165,15 +165,15 @@ TEST(a_card_has_its_reference)
 /* Each rank's own cost is measured by its function, once a turn; the card has the mean. */
 static int calls;
 
-static double rank_number(struct world *together, int first)
+static double rank_number(const struct own_where *where, int first)
 {
     calls++;
-    return first + world_rank(together);
+    return first + world_rank(where->together);
 }
 
-static double not_here(struct world *together, int which)
+static double not_here(const struct own_where *where, int which)
 {
-    (void)together, (void)which;
+    (void)where, (void)which;
     return (double)NAN;
 }
 
@@ -201,9 +201,9 @@ TEST(a_card_has_the_labs_own_costs)
 static int turn;
 
 /* Bytes per second: 2 in the first turn, then 6. The harmonic mean of both is 3. */
-static double rate(struct world *together, int which)
+static double rate(const struct own_where *where, int which)
 {
-    (void)together, (void)which;
+    (void)where, (void)which;
     return turn++ % 2 ? 6 : 2;
 }
 
@@ -213,7 +213,7 @@ TEST(a_rate_is_a_mean_of_seconds)
     static const struct own_cost list[] = { { "rate", OWN_RATE, "", "", 1, 0, rate, 0 }, { 0 } };
     struct own_costs costs = { 0 };
     turn = 0;
-    own_costs_measure(&costs, world, world_size(world), list);
+    own_costs_measure(&costs, world, NULL, world_size(world), list);
     const double off = own_costs_value(&costs, "rate") - (card_is_brief() ? 2 : 3);
     assert_true(world_rank(world) > 0 || (off > -1e-12 && off < 1e-12));
 }
@@ -221,17 +221,17 @@ TEST(a_rate_is_a_mean_of_seconds)
 static int long_calls;
 
 /* Longer than all that a probe spends. */
-static double takes_long(struct world *together, int which)
+static double takes_long(const struct own_where *where, int which)
 {
-    (void)together, (void)which;
+    (void)where, (void)which;
     long_calls++;
     world_sleep(2.5 * OWN_PROBE_S);
     return 0.5;
 }
 
-static double stays(struct world *together, int which)
+static double stays(const struct own_where *where, int which)
 {
-    (void)together, (void)which;
+    (void)where, (void)which;
     assert_true(false);
     return 0;
 }
@@ -247,7 +247,7 @@ TEST(own_probes_measure_what_they_have_time_for)
                                             { 0 } };
     struct own_costs costs = { 0 };
     own_costs_make_room(&costs, list);
-    struct own_probe *probe = own_probe_open(list, world, world_size(world));
+    struct own_probe *probe = own_probe_open(list, world, NULL, world_size(world));
     struct own_now now[PROBES] = { 0 };
     long_calls = calls = 0;
     for (int i = 0; i < PROBES; i++)

@@ -1,0 +1,167 @@
+#include "card/gradient_costs.h"
+
+#include "base/memory.h"
+#include "base/stats.h"
+#include "card/brief.h"
+#include "card/card.h"
+#include "collective/collective.h"
+#include "device/device.h"
+#include "model/workload.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { REPEATS = 3, STARTED_REPEATS = 9, SUMS_MOST = 8 };
+
+/* --- adding and rounding ------------------------------------------------------------------------------------------- */
+
+/* What a rank has of its gradients. */
+struct arrays {
+    size_t count;
+    float *weights, *gradients; /* (count) */
+    float *total;               /* (count) to add */
+    uint16_t *narrow;           /* (count) to round */
+};
+
+static float *filled(size_t count)
+{
+    float *values = device_new(count, sizeof *values);
+    device_fill(values, 1, count);
+    return values;
+}
+
+static void work_on(const struct arrays *a, enum gradient_work work)
+{
+    if (work == GRADIENT_ADD) {
+        device_add(a->total, a->gradients, a->count);
+    } else {
+        device_narrow(a->narrow, a->gradients, a->count);
+        device_widen(a->gradients, a->narrow, a->count);
+    }
+}
+
+/* Gradients as backward leaves them: it has read the weights and written the gradients, which lie in caches as far as these reach. A large message
+ * comes from memory: the work before it has filled the caches with other bytes. */
+static double measure_once(const struct arrays *a, enum gradient_work work)
+{
+    if (work != GRADIENT_ROUND_LARGE)
+        device_scale(a->gradients, a->weights, 1, a->count);
+    device_wait();
+    const double began = world_now();
+    work_on(a, work);
+    device_wait();
+    return world_now() - began;
+}
+
+double gradient_measure(const struct own_where *where, int which)
+{
+    (void)where;
+    const enum gradient_work work = (enum gradient_work)which;
+    const size_t most = GRADIENT_BYTES_MOST / sizeof(float), own = workload_parameters(where->workload);
+    struct arrays a = { .count = work == GRADIENT_ROUND_LARGE ? LARGE_BYTES / sizeof(float) : own < most ? own : most };
+    a.gradients = filled(a.count);
+    a.weights = work != GRADIENT_ROUND_LARGE ? filled(a.count) : NULL;
+    a.total = work == GRADIENT_ADD ? filled(a.count) : NULL;
+    a.narrow = work != GRADIENT_ADD ? device_new(a.count, sizeof *a.narrow) : NULL;
+    double seconds[REPEATS];
+    const int repeats = card_times(REPEATS);
+    measure_once(&a, work); /* takes the memory's pages */
+    for (int i = 0; i < repeats; i++)
+        seconds[i] = measure_once(&a, work);
+    device_free(a.narrow);
+    device_free(a.total);
+    device_free(a.weights);
+    device_free(a.gradients);
+    return stats_quantile(seconds, repeats, 0.5) / (double)(a.count * sizeof(float));
+}
+
+/* Seconds of a row's work on `bytes`. Without a measurement those of copying `moved` bytes for each. */
+static double cost_of(const struct card *card, const char *name, double bytes, double moved)
+{
+    const double seconds = card_cost(card, name);
+    return bytes * (isnan(seconds) ? moved / card->copy_bandwidth : seconds);
+}
+
+/* The first gradients are copied, the others added: two and three arrays read or written. */
+double adding_seconds(const struct card *card, double bytes, int micro_batches)
+{
+    return micro_batches > 1 ? (micro_batches - 1 + 2.0 / 3) * cost_of(card, "add_byte_s", bytes, 3) : 0;
+}
+
+/* 4 bytes read and 2 written, 2 read and 4 written, for each 4. */
+double rounding_seconds(const struct card *card, double bytes)
+{
+    return cost_of(card, "round_byte_s", bytes, 3);
+}
+
+double rounding_large_seconds(const struct card *card, double bytes)
+{
+    return cost_of(card, "round_large_byte_s", bytes, 3);
+}
+
+/* --- started sums -------------------------------------------------------------------------------------------------- */
+
+/* Sizes between those of the buckets, which are predicted: of the rows in their order. */
+enum { SIZES = 6 };
+static const double sizes[SIZES] = { 4 << 10, 96 << 10, 768 << 10, 3 << 20, 6 << 20, 24 << 20 };
+static const struct own_cost rows[] = { STARTED_COSTS };
+
+/* Return the seconds that one of several sums takes, started together as a reducer does, from the last rank's start to this rank's
+ * last end. Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
+double started_measure(const struct own_where *where, int which)
+{
+    const int ranks = world_size(where->together), repeats = card_times(STARTED_REPEATS);
+    const size_t count = (size_t)sizes[which] / sizeof(float), all = STARTED_BYTES / sizeof(float);
+    const int sums = all / count < SUMS_MOST ? (int)(all / count) : SUMS_MOST;
+    double seconds[STARTED_REPEATS];
+    if (ranks == 1)
+        return 0;
+    double *began = memory_new((size_t)ranks, sizeof *began);
+    float *terms = device_new(all, sizeof *terms);
+    struct collective *collective = collective_open(where->together, NULL);
+    for (int i = -1; i < repeats; i++) {
+        int ticket[SUMS_MOST];
+        device_fill(terms, 0, all);
+        device_wait();
+        world_barrier(where->together);
+        const double mine = world_now();
+        for (int k = 0; k < sums; k++) {
+            float *part = terms + (size_t)k * (all / (size_t)sums);
+            ticket[k] = collective_start(collective, all_reduce(TYPE_F32, part, part, count));
+        }
+        for (int k = 0; k < sums; k++)
+            collective_finish(collective, ticket[k]);
+        device_wait();
+        const double end = world_now();
+        world_allgather(where->together, &mine, sizeof mine, began);
+        double last = -INFINITY;
+        for (int rank = 0; rank < ranks; rank++)
+            last = fmax(last, began[rank]);
+        if (i >= 0)
+            seconds[i] = (end - last) / sums;
+    }
+    collective_close(collective);
+    device_free(terms);
+    free(began);
+    return stats_quantile(seconds, repeats, 0.5);
+}
+
+double started_seconds(const struct card *card, int ranks, double bytes)
+{
+    double seconds[SIZES];
+    bool is_measured = card_is_measured(card) && card_busy_ranks(card) == ranks;
+    for (int i = 0; i < SIZES; i++) {
+        seconds[i] = card_cost(card, rows[i].name);
+        is_measured &=
+            seconds[i] > 0; /* 0: one rank measured alone, as simulated ranks do; NaN: the lab has no such rows */
+    }
+    if (!is_measured)
+        return card_allreduce(card, ranks, bytes);
+    if (bytes <= sizes[0])
+        return seconds[0];
+    int i = 1;
+    while (i < SIZES - 1 && bytes > sizes[i])
+        i++;
+    return seconds[i - 1] + (seconds[i] - seconds[i - 1]) * (bytes - sizes[i - 1]) / (sizes[i] - sizes[i - 1]);
+}

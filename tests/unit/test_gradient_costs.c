@@ -1,0 +1,85 @@
+#include "card/gradient_costs.h"
+
+#include "card/card.h"
+#include "card/collective_cost.h"
+#include "support/unit.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct own_cost list[] = { STARTED_COSTS, ADDING_COSTS, ROUNDING_COSTS, ROUNDING_LARGE_COSTS, { 0 } };
+
+static bool is_close(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b);
+}
+
+/* A card of two ranks on two cores, whose blocking all-reduces take 1 ms. Rows of own costs have no value yet. */
+static struct card card_here(void)
+{
+    struct card card = { .ranks = 2,
+                         .cores = 2,
+                         .reference.alone.passes = 1e-3,
+                         .reference.together.passes = 1e-3,
+                         .copy_bandwidth = 10e9 };
+    struct alpha_beta *cost = &collective_costs_add(&card.collectives, ALL_REDUCE, first_ranks(2))->cost;
+    alpha_beta_add(cost, 4, 1e-3);
+    alpha_beta_add(cost, 1e9, 1e-3);
+    alpha_beta_fit(cost);
+    own_costs_make_room(&card.own, list);
+    return card;
+}
+
+static void set(struct card *card, const char *name, double value)
+{
+    const int place = own_costs_place(&card->own, name);
+    assert_true(place >= 0);
+    card->own.at[place].value = value;
+}
+
+TEST(the_first_gradients_are_copied_and_the_others_added)
+{
+    struct card card = card_here();
+    set(&card, "add_byte_s", 3e-10);
+    assert_true(adding_seconds(&card, 1e6, 1) <= 0);
+    assert_true(is_close(adding_seconds(&card, 1e6, 2), 5e-4));
+    assert_true(is_close(adding_seconds(&card, 1e6, 4), 11e-4));
+}
+
+TEST(rounding_beyond_the_caches_is_another_cost)
+{
+    struct card card = card_here();
+    set(&card, "round_byte_s", 1e-10);
+    set(&card, "round_large_byte_s", 5e-10);
+    assert_true(is_close(rounding_seconds(&card, 1e6), 1e-4));
+    assert_true(is_close(rounding_large_seconds(&card, 1e6), 5e-4));
+}
+
+TEST(what_is_not_measured_is_copied)
+{
+    const struct card card = card_here();
+    assert_true(is_close(adding_seconds(&card, 1e6, 4), 11e6 / 10e9));
+    assert_true(is_close(rounding_seconds(&card, 1e6), 3e6 / 10e9));
+}
+
+TEST(a_started_sum_lies_between_those_measured)
+{
+    struct card card = card_here();
+    for (int i = 0; list[i].measure == started_measure; i++)
+        set(&card, list[i].name, 1e-3 * (i + 2));
+    assert_true(is_close(started_seconds(&card, 2, 4), 2e-3));
+    assert_true(is_close(started_seconds(&card, 2, 3 << 20), 5e-3));
+    assert_true(is_close(started_seconds(&card, 2, 4.5 * (1 << 20)), 5.5e-3));
+    assert_true(is_close(started_seconds(&card, 2, 42 << 20), 8e-3)); /* along the last line */
+    assert_true(is_close(started_seconds(&card, 1, 3 << 20), 0));     /* one rank sends nothing */
+}
+
+/* One rank alone measures nothing, as simulated ranks do, and a lab without the rows has no values. */
+TEST(a_started_sum_without_a_measurement_is_a_blocking_one)
+{
+    struct card card = card_here();
+    assert_true(is_close(started_seconds(&card, 2, 3 << 20), 1e-3));
+    for (int i = 0; list[i].measure == started_measure; i++)
+        set(&card, list[i].name, 0);
+    assert_true(is_close(started_seconds(&card, 2, 3 << 20), 1e-3));
+}
