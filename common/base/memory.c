@@ -7,21 +7,30 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum {
     ALIGNMENT = 64,       /* a cache line, and the widest vector of x86 */
     HUGE_PAGE = 2u << 20, /* for large buffers the kernel may use these: fewer TLB misses */
 };
 
-void *memory_new(size_t count, size_t size)
+/* Return count * size. End the program if that leaves no room for rounding it up. */
+static size_t bytes_of(size_t count, size_t size)
 {
     size_t bytes = 0;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > (size_t)-1 - HUGE_PAGE)
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > (size_t)-1 - 2 * HUGE_PAGE)
         die(STATUS_WRONG, "%zu x %zu bytes is more than memory can address; choose smaller sizes", count, size);
+    return bytes;
+}
+
+void *memory_new(size_t count, size_t size)
+{
+    size_t bytes = bytes_of(count, size);
     size_t alignment = bytes < HUGE_PAGE ? ALIGNMENT : HUGE_PAGE;
     bytes = (bytes + alignment - 1) / alignment * alignment;
     void *memory = aligned_alloc(alignment, bytes ? bytes : alignment);
@@ -31,6 +40,52 @@ void *memory_new(size_t count, size_t size)
         madvise(memory, bytes, MADV_HUGEPAGE); /* only a hint; without huge pages the buffer is slower */
     memset(memory, 0, bytes);
     return memory;
+}
+
+/* What stands before an array, in the ALIGNMENT bytes there: how long its mapping is from the page before the array on, or 0 if it lies in
+ * the heap. */
+struct array_head {
+    size_t mapped;
+};
+
+static struct array_head *head_of(void *array)
+{
+    return (struct array_head *)((char *)array - ALIGNMENT);
+}
+
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+void *memory_new_array(size_t count, size_t size)
+{
+    const size_t bytes = bytes_of(count, size);
+    if (bytes < HUGE_PAGE)
+        return (char *)memory_new(bytes + ALIGNMENT, 1) + ALIGNMENT; /* with a head of zeros */
+    const size_t page = page_bytes(), kept = page + (bytes + page - 1) / page * page, all = kept + HUGE_PAGE;
+    char *area = memory_map(all);
+    const size_t before =
+        (HUGE_PAGE - ((uintptr_t)area + page) % HUGE_PAGE) % HUGE_PAGE; /* so that the array is aligned */
+    char *array = area + before + page;
+    if (before > 0)
+        munmap(area, before);
+    munmap(area + before + kept, all - before - kept);
+    madvise(array, kept - page, MADV_HUGEPAGE); /* only a hint; without huge pages the array is slower */
+    memset(array, 0, bytes);
+    head_of(array)->mapped = kept;
+    return array;
+}
+
+void memory_free_array(void *array)
+{
+    if (!array)
+        return;
+    const size_t mapped = head_of(array)->mapped;
+    if (mapped > 0)
+        munmap((char *)array - page_bytes(), mapped);
+    else
+        free((char *)array - ALIGNMENT);
 }
 
 void *memory_map(size_t bytes)

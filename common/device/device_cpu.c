@@ -75,12 +75,12 @@ const char *device_kernel(void)
 
 void *device_new(size_t count, size_t size)
 {
-    return memory_new(count, size);
+    return memory_new_array(count, size);
 }
 
 void device_free(void *memory)
 {
-    free(memory);
+    memory_free_array(memory);
 }
 
 void *device_map(size_t bytes)

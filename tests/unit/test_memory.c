@@ -288,6 +288,37 @@ TEST(freed_memory_is_kept_for_the_last_who_wants_it)
     assert_true(faults_of(BYTES) >= BYTES / HUGE_PAGE);
 }
 
+/* An array does not get the small pages that a library has freed and the heap keeps. */
+TEST(a_large_array_has_pages_of_its_own)
+{
+    enum { BYTES = 64 << 20, HUGE_PAGE = 2 << 20 };
+    struct rusage before, after;
+    memory_keep_freed(true);
+    faults_of(BYTES);
+    getrusage(RUSAGE_SELF, &before);
+    char *array = device_new(BYTES, 1);
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_minflt - before.ru_minflt >= BYTES / HUGE_PAGE);
+    assert_true((uintptr_t)array % HUGE_PAGE == 0 && array[0] == 0 && array[BYTES - 1] == 0);
+    device_free(array);
+    memory_keep_freed(false);
+}
+
+TEST(arrays_of_any_size_are_aligned_and_zero)
+{
+    enum { SIZES = 6, LINE = 64 };
+    const size_t bytes[SIZES] = { 0, 1, 64, (2 << 20) - 1, 2 << 20, (4 << 20) + 1 };
+    for (int i = 0; i < SIZES; i++) {
+        char *array = device_new(bytes[i], 1);
+        assert_true((uintptr_t)array % LINE == 0);
+        for (size_t k = 0; k < bytes[i]; k++)
+            assert_true(array[k] == 0);
+        memset(array, 1, bytes[i]);
+        device_free(array);
+    }
+    device_free(NULL);
+}
+
 TEST(what_is_told_can_be_read)
 {
     struct rss_peaks phases = { .empty = 14.4e6, .prepared = 148.7e6, .trained = 86e6 }, read = { 0 };
