@@ -42,15 +42,10 @@ void *memory_new(size_t count, size_t size)
     return memory;
 }
 
-/* What stands before an array, in the ALIGNMENT bytes there: how long its mapping is from the page before the array on, or 0 if it lies in
- * the heap. */
-struct array_head {
-    size_t mapped;
-};
-
-static struct array_head *head_of(void *array)
+/* An array at a multiple of HUGE_PAGE, and no other, has a mapping of its own, which begins a page earlier with its length. */
+static bool has_mapping(const void *array)
 {
-    return (struct array_head *)((char *)array - ALIGNMENT);
+    return (uintptr_t)array % HUGE_PAGE == 0;
 }
 
 static size_t page_bytes(void)
@@ -58,34 +53,42 @@ static size_t page_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static void *map_array(size_t bytes)
+{
+    const size_t page = page_bytes(), kept = page + (bytes + page - 1) / page * page, all = kept + HUGE_PAGE;
+    char *area = memory_map(all);
+    const size_t before = (HUGE_PAGE - ((uintptr_t)area + page) % HUGE_PAGE) % HUGE_PAGE;
+    char *mapping = area + before, *array = mapping + page;
+    if (before > 0)
+        munmap(area, before);
+    munmap(mapping + kept, all - before - kept);
+    madvise(array, kept - page, MADV_HUGEPAGE); /* only a hint; without huge pages the array is slower */
+    memset(array, 0, bytes);
+    *(size_t *)mapping = kept;
+    return array;
+}
+
 void *memory_new_array(size_t count, size_t size)
 {
     const size_t bytes = bytes_of(count, size);
-    if (bytes < HUGE_PAGE)
-        return (char *)memory_new(bytes + ALIGNMENT, 1) + ALIGNMENT; /* with a head of zeros */
-    const size_t page = page_bytes(), kept = page + (bytes + page - 1) / page * page, all = kept + HUGE_PAGE;
-    char *area = memory_map(all);
-    const size_t before =
-        (HUGE_PAGE - ((uintptr_t)area + page) % HUGE_PAGE) % HUGE_PAGE; /* so that the array is aligned */
-    char *array = area + before + page;
-    if (before > 0)
-        munmap(area, before);
-    munmap(area + before + kept, all - before - kept);
-    madvise(array, kept - page, MADV_HUGEPAGE); /* only a hint; without huge pages the array is slower */
-    memset(array, 0, bytes);
-    head_of(array)->mapped = kept;
-    return array;
+    if (bytes >= HUGE_PAGE)
+        return map_array(bytes);
+    void *array = memory_new(bytes, 1);
+    if (!has_mapping(array))
+        return array;
+    void *elsewhere = memory_new_array(bytes, 1); /* this address says something else */
+    free(array);
+    return elsewhere;
 }
 
 void memory_free_array(void *array)
 {
-    if (!array)
-        return;
-    const size_t mapped = head_of(array)->mapped;
-    if (mapped > 0)
-        munmap((char *)array - page_bytes(), mapped);
-    else
-        free((char *)array - ALIGNMENT);
+    if (array && has_mapping(array)) {
+        char *mapping = (char *)array - page_bytes();
+        munmap(mapping, *(size_t *)mapping);
+    } else {
+        free(array);
+    }
 }
 
 void *memory_map(size_t bytes)
