@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { REPEATS = 3, STARTED_REPEATS = 9, SUMS_MOST = 8 };
+enum { REPEATS = 3, SUMS_MOST = 8 };
 
 /* --- adding and rounding ------------------------------------------------------------------------------------------- */
 
@@ -111,10 +111,10 @@ static const struct own_cost rows[] = { STARTED_COSTS };
  * last end. Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
 double started_measure(const struct own_where *where, int which)
 {
-    const int ranks = world_size(where->together), repeats = card_times(STARTED_REPEATS);
+    const int ranks = world_size(where->together), repeats = card_times(REPEATS);
     const size_t count = (size_t)sizes[which] / sizeof(float), all = STARTED_BYTES / sizeof(float);
     const int sums = all / count < SUMS_MOST ? (int)(all / count) : SUMS_MOST;
-    double seconds[STARTED_REPEATS];
+    double seconds[REPEATS];
     if (ranks == 1)
         return 0;
     double *began = memory_new((size_t)ranks, sizeof *began);
