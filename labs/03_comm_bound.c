@@ -142,7 +142,7 @@ static char *event(const struct options *o)
 }
 
 static const struct own_cost costs[] = {
-    STARTED_COSTS,
+    STARTED_LARGE_COSTS,
     ROUNDING_COSTS,
     ROUNDING_LARGE_COSTS,
     { 0 },

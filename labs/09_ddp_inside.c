@@ -28,7 +28,7 @@
  * that differ, and the step in which a check finds it. cures.csv: the price of what helps against the mistakes of --break.
  * scaling.csv and critical.csv: samples and time that larger batches take.
  * Look at: the lanes' second row, started sums. What must hold: expected/09_ddp_inside.csv.
- * Expect: on CPU ranks no case beats the baseline; on a network buckets hide sums, too many cost more than they hide. */
+ * Expect: on CPU ranks no case beats the baseline by more than noise; on a network buckets hide sums, too many cost more than they hide. */
 #include "09_ddp_inside.h"
 
 #include <math.h>

@@ -25,7 +25,10 @@ static double measure_hash(const struct own_where *where, int which)
 }
 
 const struct own_cost own_costs[] = {
-    STARTED_COSTS,  ADDING_COSTS,
-    ROUNDING_COSTS, { HASH_COST, OWN_SECONDS, "hashing a MB of parameters", "us", 1e12, 8 << 20, measure_hash, 0 },
+    STARTED_SMALL_COSTS,
+    STARTED_LARGE_COSTS,
+    ADDING_COSTS,
+    ROUNDING_COSTS,
+    { HASH_COST, OWN_SECONDS, "hashing a MB of parameters", "us", 1e12, 8 << 20, measure_hash, 0 },
     { 0 },
 };

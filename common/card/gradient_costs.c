@@ -105,7 +105,7 @@ double rounding_large_seconds(const struct card *card, double bytes)
 /* Sizes between those of the buckets, which are predicted: of the rows in their order. */
 enum { SIZES = 6 };
 static const double sizes[SIZES] = { 4 << 10, 96 << 10, 768 << 10, 3 << 20, 6 << 20, 24 << 20 };
-static const struct own_cost rows[] = { STARTED_COSTS };
+static const struct own_cost rows[] = { STARTED_SMALL_COSTS, STARTED_LARGE_COSTS };
 
 /* Return the seconds that one of several sums takes, started together as a reducer does, from the last rank's start to this rank's
  * last end. Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
@@ -149,19 +149,17 @@ double started_measure(const struct own_where *where, int which)
 
 double started_seconds(const struct card *card, int ranks, double bytes)
 {
-    double seconds[SIZES];
-    bool is_measured = card_is_measured(card) && card_busy_ranks(card) == ranks;
+    double size[SIZES], seconds[SIZES];
+    int known = 0, above = 1;
     for (int i = 0; i < SIZES; i++) {
-        seconds[i] = card_cost(card, rows[i].name);
-        is_measured &=
-            seconds[i] > 0; /* 0: one rank measured alone, as simulated ranks do; NaN: the lab has no such rows */
+        size[known] = sizes[i];
+        seconds[known] = card_cost(card, rows[i].name);
+        known += seconds[known] > 0; /* 0: one rank measured alone, as simulated ranks do; NaN: not a row of this lab */
     }
-    if (!is_measured)
+    if (known < 2 || !card_is_measured(card) || card_busy_ranks(card) != ranks)
         return card_allreduce(card, ranks, bytes);
-    if (bytes <= sizes[0])
-        return seconds[0];
-    int i = 1;
-    while (i < SIZES - 1 && bytes > sizes[i])
-        i++;
-    return seconds[i - 1] + (seconds[i] - seconds[i - 1]) * (bytes - sizes[i - 1]) / (sizes[i] - sizes[i - 1]);
+    while (above < known - 1 && bytes > size[above])
+        above++;
+    const double slope = (seconds[above] - seconds[above - 1]) / (size[above] - size[above - 1]);
+    return fmax(0, seconds[above] + slope * (bytes - size[above]));
 }

@@ -25,11 +25,12 @@ double started_measure(const struct own_where *where, int which);
 #define ADDING_COSTS GRADIENT_ROW("add_byte_s", "adding gradients takes, per MB", GRADIENT_ADD)
 #define ROUNDING_COSTS GRADIENT_ROW("round_byte_s", "rounding gradients, per MB", GRADIENT_ROUND)
 #define ROUNDING_LARGE_COSTS GRADIENT_ROW("round_large_byte_s", "... of a message beyond caches", GRADIENT_ROUND_LARGE)
-#define STARTED_COSTS                                                \
+#define STARTED_SMALL_COSTS                                           \
     STARTED_ROW("started_4k_s",   "a started sum of 4 KiB takes", 0), \
     STARTED_ROW("started_96k_s",  "... of 96 KiB",                1), \
-    STARTED_ROW("started_768k_s", "... of 768 KiB",               2), \
-    STARTED_ROW("started_3m_s",   "... of 3 MiB",                 3), \
+    STARTED_ROW("started_768k_s", "... of 768 KiB",               2)
+#define STARTED_LARGE_COSTS                                           \
+    STARTED_ROW("started_3m_s",   "a started sum of 3 MiB takes", 3), \
     STARTED_ROW("started_6m_s",   "... of 6 MiB",                 4), \
     STARTED_ROW("started_24m_s",  "... of 24 MiB",                5)
 /* clang-format on */
@@ -42,8 +43,8 @@ double rounding_seconds(const struct card *card, double bytes);
 double rounding_large_seconds(const struct card *card, double bytes);
 
 /* Return the seconds of an all-reduce of `bytes` among the first `ranks` that is started and finished later, from the last rank's start
- * to its end. A library may start another program than its blocking all-reduce: that of Open MPI, for one, takes longer. Without a
- * measurement, or if ranks share cores, those of a blocking one. */
+ * to its end. A library may start another program than its blocking all-reduce: that of Open MPI, for one, takes longer. Between sizes
+ * that the card has and beyond them along a line. Those of a blocking one if the card has fewer than two sizes, or if ranks share cores. */
 double started_seconds(const struct card *card, int ranks, double bytes);
 
 #endif

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const struct own_cost list[] = { STARTED_COSTS, ADDING_COSTS, ROUNDING_COSTS, ROUNDING_LARGE_COSTS, { 0 } };
+static const struct own_cost list[] = { STARTED_SMALL_COSTS, STARTED_LARGE_COSTS,  ADDING_COSTS,
+                                        ROUNDING_COSTS,      ROUNDING_LARGE_COSTS, { 0 } };
 
 static bool is_close(double a, double b)
 {
@@ -67,11 +68,25 @@ TEST(a_started_sum_lies_between_those_measured)
     struct card card = card_here();
     for (int i = 0; list[i].measure == started_measure; i++)
         set(&card, list[i].name, 1e-3 * (i + 2));
-    assert_true(is_close(started_seconds(&card, 2, 4), 2e-3));
+    assert_true(is_close(started_seconds(&card, 2, 4 << 10), 2e-3));
+    assert_true(is_close(started_seconds(&card, 2, 50 << 10), 2.5e-3));
     assert_true(is_close(started_seconds(&card, 2, 3 << 20), 5e-3));
     assert_true(is_close(started_seconds(&card, 2, 4.5 * (1 << 20)), 5.5e-3));
     assert_true(is_close(started_seconds(&card, 2, 42 << 20), 8e-3)); /* along the last line */
     assert_true(is_close(started_seconds(&card, 1, 3 << 20), 0));     /* one rank sends nothing */
+}
+
+/* A lab with large messages only does not measure small ones. */
+TEST(a_few_sizes_suffice)
+{
+    struct card card = card_here();
+    set(&card, "started_3m_s", 3e-3);
+    assert_true(is_close(started_seconds(&card, 2, 3 << 20), 1e-3)); /* one size is no line */
+    set(&card, "started_6m_s", 5e-3);
+    assert_true(is_close(started_seconds(&card, 2, 4.5 * (1 << 20)), 4e-3));
+    assert_true(is_close(started_seconds(&card, 2, 12 << 20), 9e-3));
+    assert_true(is_close(started_seconds(&card, 2, 1.5 * (1 << 20)), 2e-3));
+    assert_true(started_seconds(&card, 2, 4) >= 0);
 }
 
 /* One rank alone measures nothing, as simulated ranks do, and a lab without the rows has no values. */
