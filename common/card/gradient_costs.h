@@ -22,15 +22,15 @@ double started_measure(const struct own_where *where, int which);
 #define GRADIENT_ROW(NAME, WHAT, WHICH) \
     { NAME, OWN_SECONDS, WHAT, "us", 1e12, 48 << 20, gradient_measure, WHICH }
 #define STARTED_ROW(NAME, WHAT, WHICH) { NAME, OWN_SECONDS, WHAT, "ms", 1e3, STARTED_BYTES, started_measure, WHICH }
-#define ADDING_COSTS GRADIENT_ROW("add_byte_s", "adding gradients takes, per MB", GRADIENT_ADD)
-#define ROUNDING_COSTS GRADIENT_ROW("round_byte_s", "rounding gradients, per MB", GRADIENT_ROUND)
-#define ROUNDING_LARGE_COSTS GRADIENT_ROW("round_large_byte_s", "... of a message beyond caches", GRADIENT_ROUND_LARGE)
+#define ADDING_COSTS GRADIENT_ROW("add_byte_s", "adding 1 MB of gradients takes", GRADIENT_ADD)
+#define ROUNDING_COSTS GRADIENT_ROW("round_byte_s", "rounding 1 MB to bf16 and back", GRADIENT_ROUND)
+#define ROUNDING_LARGE_COSTS GRADIENT_ROW("round_large_byte_s", "... of a large message", GRADIENT_ROUND_LARGE)
 #define STARTED_SMALL_COSTS                                           \
-    STARTED_ROW("started_4k_s",   "a started sum of 4 KiB takes", 0), \
+    STARTED_ROW("started_4k_s",   "started all-reduce of 4 KiB", 0), \
     STARTED_ROW("started_96k_s",  "... of 96 KiB",                1), \
     STARTED_ROW("started_768k_s", "... of 768 KiB",               2)
 #define STARTED_LARGE_COSTS                                           \
-    STARTED_ROW("started_3m_s",   "a started sum of 3 MiB takes", 3), \
+    STARTED_ROW("started_3m_s",   "started all-reduce of 3 MiB", 3), \
     STARTED_ROW("started_6m_s",   "... of 6 MiB",                 4), \
     STARTED_ROW("started_24m_s",  "... of 24 MiB",                5)
 /* clang-format on */

@@ -153,7 +153,7 @@ void own_costs_show(FILE *out, const struct own_costs *costs)
     for (int i = 0; i < costs->count; i++) {
         const struct own_value *value = &costs->at[i];
         const double shown = value->value * value->units;
-        if (!isnan(shown) && *value->what)
+        if (shown > 0 && *value->what)
             fprintf(out, "  %-31s%8.*f %s\n", value->what,
                     fabs(shown) < 10    ? 2
                     : fabs(shown) < 100 ? 1

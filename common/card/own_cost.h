@@ -99,6 +99,6 @@ void own_costs_slow(struct own_costs *costs, double times);
 /* Give the costs that have a weight the value that probes found. Others keep theirs. */
 void own_costs_set(struct own_costs *costs, const struct own_now *now);
 
-/* Print a line for each that has a value. */
+/* Print a line for each that has a value; 0 is none: one rank alone sums nothing. */
 void own_costs_show(FILE *out, const struct own_costs *costs);
 #endif

@@ -254,10 +254,13 @@ TEST(own_costs_are_shown_in_their_unit)
 {
     struct card card = card_here();
     card.own.at[2].value = (double)NAN;
+    own_costs_make_room(&card.own, another);
+    card.own.at[3].value = 0;
     char *text = shown(&card);
     assert_non_null(strstr(text, "  a dispatch takes                    123 ns\n"));
     assert_non_null(strstr(text, "  a triad moves                      9.88 GB/s\n"));
     assert_null(strstr(text, "a read takes"));
+    assert_null(strstr(text, "a page takes"));
     free(text);
     assert_true(is_close(own_costs_bytes(own), 9e6) && own_costs_bytes(NULL) <= 0);
 }
