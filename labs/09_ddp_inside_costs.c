@@ -2,7 +2,6 @@
 #include "09_ddp_inside.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* Return the seconds of hashing a byte of device memory, as a median. */
 static double measure_hash(const struct own_where *where, int which)

@@ -95,7 +95,7 @@ trained_on = of_gpus ? system('awk -F, ''/^#/ { next } !at { for (i = 1; i <= NF
 # Tables name the backend "mpi (Open MPI v4.1.4)", "nccl (NCCL 2.21.5, Open MPI v4.1.4)" or "sim (SimGrid 3.32)".
 without_v(text) = strstrt(text, " v") ? text[:strstrt(text, " v")].text[strstrt(text, " v") + 2:] : text
 library_in(backend) = strstrt(backend, " (") ? without_v(backend[strstrt(backend, " (") + 2:strlen(backend) - 1]) : ""
-by_library(backend) = library_in(backend) eq "" ? "" : " by ".(backend[:3] eq "mpi" ? "MPI (".library_in(backend).")" : library_in(backend))
+by_library(backend) = library_in(backend) eq "" ? "" : " by ".(backend[:3] eq "mpi" ? "MPI (" . library_in(backend) . ")" : library_in(backend))
 # A modelled machine has no processor; its tables say "costs of platform blog" instead.
 processor = told("machine")[:9] eq "costs of " ? "" : told("machine")
 machine = (simulated ? "platform ".cell("platform").", simulated".by_library(told("backend")).also(processor) : processor).also(preamble("device"))
