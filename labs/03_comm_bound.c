@@ -127,8 +127,13 @@ static void uses(const struct options *o, struct card_uses *uses)
 static struct memory_estimate need(const struct options *o)
 {
     double message = (double)MIB * o->comm_mb, gradients = workload_gradient_bytes(&o->model);
-    double own = 2 * message + fmax(message, gradients) / 2; /* kept, fresh; and one of bf16 */
-    return (struct memory_estimate){ .of = { [MEMORY_MESSAGES] = own + (double)MIB * o->sweep_mb } };
+    return (struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] =
+                                                 message + fmax(message, gradients) / 2 } }; /* and as bf16 */
+}
+
+static struct memory_estimate case_need(const struct options *o)
+{
+    return (struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] = o->is_fresh ? (double)MIB * o->comm_mb : 0 } };
 }
 
 static int collectives(const struct options *o)
@@ -142,10 +147,7 @@ static char *event(const struct options *o)
 }
 
 static const struct own_cost costs[] = {
-    STARTED_LARGE_COSTS,
-    ROUNDING_COSTS,
-    ROUNDING_LARGE_COSTS,
-    { 0 },
+    STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS, ROUNDING_COSTS, ROUNDING_LARGE_COSTS, BF16_SUM_COSTS, { 0 },
 };
 
 static const struct lab_spec spec = {
@@ -156,6 +158,7 @@ static const struct lab_spec spec = {
     .options_size = sizeof(struct options),
     .refuse = refuse,
     .need = need,
+    .case_need = case_need,
     .predict = predict,
     .uses = uses,
     .costs = costs,

@@ -31,14 +31,20 @@ double exposed_seconds(const struct options *o, const struct card *card, double 
     return predict_exposed(before, seconds, count);
 }
 
+/* Seconds of summing so many bytes of floats. */
+static double sum_seconds(const struct options *o, const struct card *card, double bytes)
+{
+    return o->wire == TYPE_BF16 ? bf16_sum_seconds(card, o->run.ranks, bytes / 2)
+                                : card_allreduce(card, o->run.ranks, bytes);
+}
+
 static double predict_transfer(const struct options *o, const struct card *card, double passes)
 {
-    int ranks = o->run.ranks;
-    double half = o->wire == TYPE_BF16 ? 0.5 : 1, seconds = exposed_seconds(o, card, passes);
+    double seconds = exposed_seconds(o, card, passes);
     if (!o->gradient_buckets)
-        seconds += card_allreduce(card, ranks, half * workload_gradient_bytes(&o->model));
+        seconds += sum_seconds(o, card, workload_gradient_bytes(&o->model));
     if (o->has_message && !o->overlaps)
-        seconds += card_allreduce(card, ranks, half * (double)MIB * o->comm_mb) / o->run.cycle;
+        seconds += sum_seconds(o, card, (double)MIB * o->comm_mb) / o->run.cycle;
     return seconds;
 }
 

@@ -35,8 +35,8 @@ struct reducer_settings own_buckets(const struct options *o)
 struct buffers buffers_open(const struct options *o, struct model *model)
 {
     size_t count = message_floats(o), own = workload_parameters(&o->model);
-    struct buffers b = { .kept = device_new(count, sizeof(float)),
-                         .narrow = device_new(count > own ? count : own, sizeof(uint16_t)),
+    struct buffers b = { .kept = device_new(MEMORY_COMMUNICATION, count, sizeof(float)),
+                         .narrow = device_new(MEMORY_COMMUNICATION, count > own ? count : own, sizeof(uint16_t)),
                          .own = reducer_open(model, o->run.ranks) };
     buffers_restart(&b, o, NULL);
     return b;
@@ -74,7 +74,7 @@ float *next_message(struct buffers *b, size_t count, int ranks)
 float *renew(float *fresh, size_t count)
 {
     device_unmap(fresh, count * sizeof *fresh);
-    fresh = device_map(count * sizeof *fresh);
+    fresh = device_map(MEMORY_COMMUNICATION, count * sizeof *fresh);
     device_fill(fresh, 1, count);
     return fresh;
 }

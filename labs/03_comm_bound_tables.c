@@ -100,8 +100,13 @@ static void write_sweep(struct lab *lab, const struct options *base, struct csv 
     lab_add_wrong(lab, sweep_table(csv, lab_world(lab), lab_card(lab), (double)MIB * mb, repeats));
 }
 
+static double sweep_bytes(const struct options *base)
+{
+    return (double)MIB * base->sweep_mb;
+}
+
 const struct lab_table tables[] = {
-    { "sweep.csv", wants_sweep, write_sweep },
-    { "exposed.csv", wants_exposed, write_exposed },
+    { "sweep.csv", wants_sweep, write_sweep, sweep_bytes },
+    { "exposed.csv", wants_exposed, write_exposed, NULL },
     { 0 },
 };

@@ -92,7 +92,7 @@ int main(int argc, char **argv)
     struct options base = { .run = run_published, .model = published_mlp, .micro_batches = 4, .times = 4 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
-    float *total = device_new(t->count, sizeof *total); /* sum of the micro-batches' gradients */
+    float *total = device_new(MEMORY_GRADIENTS, t->count, sizeof *total); /* sum of the micro-batches' gradients */
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
@@ -150,7 +150,7 @@ static int most_samples(const struct options *o)
 
 static struct memory_estimate need(const struct options *o)
 {
-    return (struct memory_estimate){ .of = { [MEMORY_MODEL] = workload_gradient_bytes(&o->model) } }; /* `total` */
+    return (struct memory_estimate){ .of = { [MEMORY_GRADIENTS] = workload_gradient_bytes(&o->model) } }; /* `total` */
 }
 
 static char *event(const struct options *o)

@@ -174,5 +174,5 @@ static const struct lab_spec spec = {
     .lesson = (const char *const[]){ "variable_sample_ws4", "variable_bucket_ws4", "variable_token_ws4",
                                      "global_bucket", "epoch_sample", "epoch_bucket", "epoch_bucket_indep",
                                      "epoch_token", "epoch_global_bucket", "epoch_packed_filled", NULL },
-    .tables = (const struct lab_table[]){ { "strategies.csv", NULL, strategies }, { 0 } },
+    .tables = (const struct lab_table[]){ { "strategies.csv", NULL, strategies, NULL }, { 0 } },
 };

@@ -100,7 +100,7 @@ struct memory_estimate need(const struct options *o)
             most.rows = fmax(most.rows, rows_by_pairs(&recipe));
         both = memory_estimate_add(both, sequence_loader_memory(&recipe, most));
     }
-    return memory_estimate_add(both, trainer_memory_for(&o->model, most));
+    return both;
 }
 
 struct batch_most most_of(const struct options *base, const struct variant *variants)

@@ -92,7 +92,7 @@ static void uses(const struct options *o, struct card_uses *uses)
 
 static struct memory_estimate need(const struct options *o)
 {
-    return (struct memory_estimate){ .of = { [MEMORY_MESSAGES] = by_hand_bytes(o) + sweep_bytes(o) } };
+    return (struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] = by_hand_bytes(o) } };
 }
 
 static char *event(const struct options *o)

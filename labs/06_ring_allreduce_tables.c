@@ -109,7 +109,7 @@ static bool is_wanted(const struct options *base)
 }
 
 const struct lab_table tables[] = {
-    { "traffic.csv", is_wanted, write_traffic },
-    { "sweep.csv", is_wanted, write_sweep },
+    { "traffic.csv", is_wanted, write_traffic, NULL },
+    { "sweep.csv", is_wanted, write_sweep, sweep_bytes },
     { 0 },
 };

@@ -97,7 +97,7 @@ struct by_hand *by_hand_open(struct world *world, const struct options *o)
 {
     struct by_hand *by_hand = memory_new(WAYS, sizeof *by_hand);
     struct p2p *p2p = p2p_open(world);
-    float *scratch = device_new((size_t)by_hand_bytes(o), 1);
+    float *scratch = device_new(MEMORY_COMMUNICATION, (size_t)by_hand_bytes(o), 1);
     for (enum way way = 0; way < WAYS; way++)
         by_hand[way] = (struct by_hand){ methods[way].sum, p2p, scratch };
     return by_hand;

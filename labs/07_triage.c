@@ -203,18 +203,17 @@ static struct batch_most own_batches(const struct options *o)
 
 static struct memory_estimate need(const struct options *o)
 {
-    struct memory_estimate most = { 0 };
-    for (const struct variant *v = variants; v->name; v++) {
-        struct options *settings = lab_spec_settings(&spec, o, v);
-        double bytes = 0;
-        size_mixture(settings, NULL);
-        for (int i = 0; i < BRANCHES; i++)
-            bytes += branch_bytes(settings->branch[i].of);
-        if (lab_spec_wants(&spec, &o->run, v))
-            most.of[MEMORY_ACTIVATIONS] = fmax(most.of[MEMORY_ACTIVATIONS], bytes);
-        free(settings);
-    }
-    return memory_estimate_add(most, worker_loader_memory(&o->model, &o->run, most_samples(o), most_workers(o)));
+    return worker_loader_memory(&o->model, &o->run, most_samples(o), most_workers(o));
+}
+
+static struct memory_estimate case_need(const struct options *settings)
+{
+    struct options sized = *settings;
+    struct memory_estimate memory = { 0 };
+    size_mixture(&sized, NULL);
+    for (int i = 0; i < BRANCHES; i++)
+        memory.of[MEMORY_ACTIVATIONS] += branch_bytes(sized.branch[i].of);
+    return memory;
 }
 
 static char *event(const struct options *o)
@@ -246,17 +245,18 @@ static const struct lab_spec spec = {
     .draw = &mixture_draw,
     .own_batches = own_batches,
     .need = need,
+    .case_need = case_need,
     .predict = predict,
     .costs = costs,
     .helpers = WORKERS_MOST,
     .asked = "data_workers0",
     .event = event,
     .drawn = (const char *const[]){ "baseline", "data_workers0", "launch_eager", "memory_fp32", NULL },
-    .tables = (const struct lab_table[]){ { "series.csv", is_whole, write_series },
-                                          { "launch_sweep.csv", is_whole, write_launch_sweep },
-                                          { "roofline.csv", is_whole, write_roofline },
-                                          { "operations.csv", is_whole, write_operations },
-                                          { "evidence.csv", has_accounts, write_evidence },
+    .tables = (const struct lab_table[]){ { "series.csv", is_whole, write_series, NULL },
+                                          { "launch_sweep.csv", is_whole, write_launch_sweep, NULL },
+                                          { "roofline.csv", is_whole, write_roofline, NULL },
+                                          { "operations.csv", is_whole, write_operations, NULL },
+                                          { "evidence.csv", has_accounts, write_evidence, NULL },
                                           { 0 } },
     .changes = changes,
 };

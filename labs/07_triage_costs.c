@@ -31,7 +31,7 @@ struct passes time_branch(struct branch_settings of, int repeats, struct world *
     double *seconds = memory_new(3 * (size_t)repeats, sizeof *seconds), *forward = seconds,
            *backward = seconds + repeats, *both = seconds + 2 * repeats;
     const size_t cells = (size_t)of.rows * (size_t)of.cols;
-    float *host = memory_new(cells, sizeof *host), *features = device_new(cells, sizeof *features);
+    float *host = memory_new(cells, sizeof *host), *features = device_new(MEMORY_MEASURING, cells, sizeof *features);
     for (size_t i = 0; i < cells; i++)
         host[i] = (float)(i % 97) / 48 - 1;
     device_put(features, host, cells * sizeof *host);
@@ -96,7 +96,7 @@ static void open_bench(struct bench *b, struct pointwise_back call)
     float *values = memory_new(cells, sizeof *values);
     b->call = call;
     for (int i = 0; i < 6; i++) {
-        b->memory[i] = device_new(cells, sizeof(float));
+        b->memory[i] = device_new(MEMORY_MEASURING, cells, sizeof(float));
         for (size_t j = 0; j < cells; j++) {
             const size_t k = (j + (size_t)i) % 97;
             if (call.of.is_bf16)
@@ -108,8 +108,8 @@ static void open_bench(struct bench *b, struct pointwise_back call)
     }
     free(values);
     for (int i = 0; i < 4; i++)
-        b->rows[i] = device_new(2 * call.of.rows + call.of.cols, sizeof(float));
-    b->scratch = device_new(device_pointwise_scratch(call.of.cols, call.of.half), sizeof(float));
+        b->rows[i] = device_new(MEMORY_MEASURING, 2 * call.of.rows + call.of.cols, sizeof(float));
+    b->scratch = device_new(MEMORY_MEASURING, device_pointwise_scratch(call.of.cols, call.of.half), sizeof(float));
     struct pointwise_back *c = &b->call;
     c->of.a = b->memory[0], c->of.b = b->memory[1], c->of.y = b->memory[2];
     c->dy = b->memory[3], c->da = b->memory[4], c->db = b->memory[5];
@@ -206,7 +206,7 @@ static double enqueue(const struct own_where *where, int which)
     (void)which;
     if (!device_is_asynchronous())
         return 0;
-    float *x = device_new(1, sizeof *x);
+    float *x = device_new(MEMORY_MEASURING, 1, sizeof *x);
     const double seconds = time_call((struct timing){ 0, TIMES, CALLS }, run_fill, &x, where->together);
     device_free(x);
     return seconds;
@@ -243,7 +243,8 @@ static double triad(const struct own_where *where, int mib)
     const size_t count = ((size_t)mib << 20) / 3 / sizeof(float) / (card_is_brief() ? BRIEFER : 1);
     const int calls =
         device_is_asynchronous() && !card_is_brief() ? CALLS : 1; /* a launch runs beside the one before */
-    float *a = device_new(count, sizeof *a), *b = device_new(count, sizeof *b), *y = device_new(count, sizeof *y);
+    float *a = device_new(MEMORY_MEASURING, count, sizeof *a), *b = device_new(MEMORY_MEASURING, count, sizeof *b),
+          *y = device_new(MEMORY_MEASURING, count, sizeof *y);
     const struct pointwise call = { .op = POINTWISE_ADD, .rows = 1, .cols = count, .a = a, .b = b, .y = y };
     const double seconds = time_call((struct timing){ 1, PASSES, calls }, run_pointwise, &call, where->together);
     device_free(a);
@@ -267,8 +268,9 @@ static void run_product(const void *product)
 double time_product(int rows, int width, int repeats, struct world *world)
 {
     const size_t some = (size_t)rows * (size_t)width, matrix = (size_t)width * (size_t)width;
-    struct product p = { device_new(some, sizeof(float)), device_new(matrix, sizeof(float)),
-                         device_new(some, sizeof(float)), rows, width };
+    struct product p = { device_new(MEMORY_MEASURING, some, sizeof(float)),
+                         device_new(MEMORY_MEASURING, matrix, sizeof(float)),
+                         device_new(MEMORY_MEASURING, some, sizeof(float)), rows, width };
     const double seconds = time_call((struct timing){ 0, repeats, 1 }, run_product, &p, world);
     device_free(p.x);
     device_free(p.w);

@@ -69,7 +69,7 @@ static struct watched watch_branch(struct branch_settings of, int times, struct 
     times = card_times(times);
     const size_t cells = (size_t)of.rows * (size_t)of.cols;
     const int calls = 2 * of.blocks * branch_operations(of.kind);
-    float *features = device_new(cells, sizeof *features);
+    float *features = device_new(MEMORY_MEASURING, cells, sizeof *features);
     struct watch watch = { .call = memory_new((size_t)calls, sizeof *watch.call) };
     struct watched *all = memory_new((size_t)times, sizeof *all), median;
     double *seconds = memory_new((size_t)times, sizeof *seconds);

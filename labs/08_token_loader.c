@@ -137,11 +137,6 @@ static struct batch_most own_batches(const struct options *base)
     return (struct batch_most){ .samples = base->run.batch_size, .rows = batch_tokens(base), .length = length };
 }
 
-static struct memory_estimate need(const struct options *o)
-{
-    return memory_estimate_add(feed_need(o), trainer_memory_for(&o->model, own_batches(o)));
-}
-
 static char *event(const struct options *o)
 {
     return memory_text("each batch of tokens comes from storage that takes %g ms for it", o->disk_ms);
@@ -156,15 +151,15 @@ static const struct lab_spec spec = {
     .refuse = refuse,
     .instead = instead,
     .own_batches = own_batches,
-    .need = need,
+    .need = feed_need,
     .predict = predict,
     .costs = token_costs,
     .asked = "slow_disk", /* the case to guess, whose fault `event` describes */
     .event = event,
     .drawn = (const char *const[]){ "views", "elements", "slow_disk", "slow_disk_prefetched", NULL }, /* as lanes */
-    .tables = (const struct lab_table[]){ { "ladder.csv", measures_tables, write_ladder },
-                                          { "crossover.csv", measures_tables, write_crossover },
-                                          { "shuffle.csv", measures_tables, write_shuffle },
-                                          { "copies.csv", measures_copies, write_copies },
+    .tables = (const struct lab_table[]){ { "ladder.csv", measures_tables, write_ladder, NULL },
+                                          { "crossover.csv", measures_tables, write_crossover, NULL },
+                                          { "shuffle.csv", measures_tables, write_shuffle, NULL },
+                                          { "copies.csv", measures_copies, write_copies, NULL },
                                           { 0 } },
 };

@@ -34,7 +34,7 @@ static void open_step(struct copying *c, struct lab *lab, const struct options *
     const size_t rows = (size_t)base->run.batch_size;
     const int length = base->model.of.transformer.texts.fixed_length;
     c->trainer = lab_trainer(lab);
-    c->places = device_staging_buffer_open(rows, sizeof(struct sequence));
+    c->places = device_staging_buffer_open(MEMORY_DATA, rows, sizeof(struct sequence));
     struct sequence *row = c->places.host;
     for (size_t i = 0; i < rows; i++)
         row[i] = (struct sequence){ .first = (int)i * length, .tokens = length, .extent = length };
@@ -53,11 +53,11 @@ static void open_tokens(struct copying *c, const struct options *base, double to
     const int below = model->num_classes < model->vocab_size ? model->num_classes : model->vocab_size;
     c->tokens = (size_t)tokens;
     c->bytes = 2 * c->tokens * sizeof *c->host;
-    c->host = is_pinned ? device_stage_new(c->bytes) : memory_new(2 * c->tokens, sizeof *c->host);
+    c->host = is_pinned ? device_stage_new(MEMORY_DATA, c->bytes) : memory_new(2 * c->tokens, sizeof *c->host);
     for (size_t i = 0; i < 2 * c->tokens; i++)
         c->host[i] = (int32_t)(i % (size_t)below);
     for (int i = 0; i < 2; i++)
-        c->to[i] = device_new(2 * c->tokens, sizeof *c->to[i]);
+        c->to[i] = device_new(MEMORY_DATA, 2 * c->tokens, sizeof *c->to[i]);
     c->copies = c->wrong = 0;
 }
 

@@ -185,8 +185,8 @@ struct feed *feed_open(struct lab *lab, const struct options *base)
     if (!device_computes() && world_rank(lab_world(lab)) == 0 && isnan(card_cost(lab_card(lab), "widen_s")))
         printf("Its file has no costs of tokens (own_read_call_s, own_widen_s, …), so that copying them takes no time "
                "here.\n");
-    f->staging = device_staging_buffer_open(rows + tokens, sizeof(int32_t));
-    f->places = device_staging_buffer_open(rows, sizeof(struct sequence));
+    f->staging = device_staging_buffer_open(MEMORY_DATA, rows + tokens, sizeof(int32_t));
+    f->places = device_staging_buffer_open(MEMORY_DATA, rows, sizeof(struct sequence));
     place_rows(f, base);
     f->batch = (struct batch){ .samples = (int)rows,
                                .rows = (int)tokens,

@@ -1,4 +1,4 @@
-/* 08_token_loader_ladder: ladder.csv, latency.csv and memory.csv of lab 08: each way alone, as fast as it can. The ways take
+/* 08_token_loader_ladder: ladder.csv, latency.csv and resident.csv of lab 08: each way alone, as fast as it can. The ways take
  * turns in rounds, so that each round can compare them. Before the ways of a round the parts of all ways are measured anew, and each way is
  * predicted from them: this machine's speed a minute ago says less. */
 #include "08_token_loader.h"
@@ -213,7 +213,7 @@ static void write_latency(struct csv *csv, const struct measured *m)
             } while (csv_end_row(csv));
 }
 
-static void write_memory(struct csv *csv, const struct measured *m, double shard_mb)
+static void write_resident(struct csv *csv, const struct measured *m, double shard_mb)
 {
     for (int way = 0; way < SOURCE_WAYS; way++)
         for (int i = 0; i <= LADDER_SAMPLES; i++)
@@ -249,7 +249,7 @@ static void measure_group(struct lab *lab, const struct options *base, const str
 
 static void climb(struct lab *lab, const struct options *base, struct csv *csv)
 {
-    struct csv *latency = lab_table(lab, "latency.csv"), *memory = lab_table(lab, "memory.csv");
+    struct csv *latency = lab_table(lab, "latency.csv"), *resident = lab_table(lab, "resident.csv");
     struct shard_set *set = shards_of_tables(base);
     const int groups = PAGE_STATES * (set->width == 2 ? 2 : 1);
     for (enum page_state state = PAGES_WARM; state < PAGE_STATES; state++)
@@ -262,7 +262,7 @@ static void climb(struct lab *lab, const struct options *base, struct csv *csv)
             if (csv && width == (int)sizeof(int32_t))
                 write_latency(latency, &m);
             if (csv && state == PAGES_COLD && width == (int)sizeof(int32_t))
-                write_memory(memory, &m, (double)shard_set_tokens(set) * set->width / 1e6);
+                write_resident(resident, &m, (double)shard_set_tokens(set) * set->width / 1e6);
             end(&m);
         }
     shard_set_close(set);

@@ -151,9 +151,7 @@ static void uses(const struct options *o, struct card_uses *uses)
 static struct memory_estimate need(const struct options *o)
 {
     const double wires = reducer_memory(&o->model, WIRE_BF16) + reducer_memory(&o->model, WIRE_LOW_RANK);
-    const double added_up =
-        4 * workload_gradient_bytes(&o->model); /* write_accumulation(): two arrays, two copies on the host */
-    return (struct memory_estimate){ .of = { [MEMORY_MESSAGES] = wires + added_up } };
+    return (struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] = wires } };
 }
 
 static int collectives(const struct options *o)

@@ -125,7 +125,7 @@ static void measure_ways(struct lab *lab, const struct options *o, struct way *w
     spans_open(&spans, 8 * BUCKETS_MOST);
     struct collective *collective = collective_open(lab_world(lab), &spans);
     struct reducer *reducer = reducer_open(t->model, o->run.ranks);
-    float *total = device_new(t->count, sizeof *total);
+    float *total = device_new(MEMORY_GRADIENTS, t->count, sizeof *total);
     float *gradients = memory_new(t->count, sizeof *gradients), *first = memory_new(t->count, sizeof *first);
     double(*seconds)[TURNS] = memory_new((size_t)count, sizeof *seconds);
     struct reducer_settings settings = reducer_of(o);

@@ -9,7 +9,7 @@ static double measure_hash(const struct own_where *where, int which)
     enum { REPEATS = 5, COUNT = 1 << 21 };
     (void)where, (void)which;
     double seconds[REPEATS];
-    float *values = device_new(COUNT, sizeof *values);
+    float *values = device_new(MEMORY_MEASURING, COUNT, sizeof *values);
     uint64_t hash = 0;
     device_fill(values, 1, COUNT);
     device_wait();
@@ -25,7 +25,7 @@ static double measure_hash(const struct own_where *where, int which)
 
 const struct own_cost own_costs[] = {
     STARTED_SMALL_COSTS,
-    STARTED_LARGE_COSTS,
+    STARTED_MIDDLE_COSTS,
     ADDING_COSTS,
     ROUNDING_COSTS,
     { HASH_COST, OWN_SECONDS, "hashing a MB of parameters", "us", 1e12, 8 << 20, measure_hash, 0 },

@@ -139,10 +139,10 @@ void write_divergence(struct lab *lab, const struct options *base, struct csv *c
     const int ranks = base->run.ranks, k = base->check_every;
     struct checker c = { .collective = collective_open(lab_world(lab), NULL), .ranks = ranks };
     struct check_failures wrong = { 0 };
-    c.mine = device_new(HASH_PARTS, sizeof *c.mine);
-    c.all = device_new((size_t)ranks * HASH_PARTS, sizeof *c.all);
+    c.mine = device_new(MEMORY_MEASURING, HASH_PARTS, sizeof *c.mine);
+    c.all = device_new(MEMORY_MEASURING, (size_t)ranks * HASH_PARTS, sizeof *c.all);
     c.host = memory_new((size_t)ranks * HASH_PARTS, sizeof *c.host);
-    c.sum = device_new(t->count, sizeof *c.sum);
+    c.sum = device_new(MEMORY_MEASURING, t->count, sizeof *c.sum);
     for (enum mistake mistake = NOTHING; mistake < MISTAKES; mistake++) {
         const struct found found = try_mistake(lab, base, &c, mistake);
         const int culprit = mistake == NOTHING || ranks == 2 ? -1 : ranks - 1;

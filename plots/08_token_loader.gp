@@ -2,7 +2,7 @@
 #
 #     gnuplot -e "results='results/08_token_loader'" plots/08_token_loader.gp
 #
-# Draws breakdown, timeline and step_time into the folder of the results, as every lab; and ladder, latency, memory and crossover, if
+# Draws breakdown, timeline and step_time into the folder of the results, as every lab; and ladder, latency, resident and crossover, if
 # this run measured them.
 lab = "08_token_loader"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
@@ -100,16 +100,16 @@ if (of_this_run(latency_csv)) {
     unset logscale
 }
 
-memory_csv = results."/memory.csv"
-if (of_this_run(memory_csv)) {
+resident_csv = results."/resident.csv"
+if (of_this_run(resident_csv)) {
     shown = "mapped windowed views"
-    most_mb = largest(column_of(memory_csv, "rss_file_mb"))
+    most_mb = largest(column_of(resident_csv, "rss_file_mb"))
     left = 90
     right = 150
     body = 280
     eval page("A mapped shard counts as memory, a window does not", "read so far (MB)", body)
     set border 3
-    set xrange [0 : largest(column_of(memory_csv, "read_mb"))]
+    set xrange [0 : largest(column_of(resident_csv, "read_mb"))]
     set yrange [0 : 1.1 * most_mb]
     set xtics autofreq
     set ytics tick_of(most_mb, 6)
@@ -117,14 +117,14 @@ if (of_this_run(memory_csv)) {
     set ylabel "resident memory (MB)"
     ends = 0
     do for [way in shown." anonymous"] {
-        last = system('awk -F, -v way='.(way eq "anonymous" ? "windowed" : way).' -v c='.(way eq "anonymous" ? 3 : 4).' ''$1 == way { last = $c } END { print last }'' <'.in_shell(memory_csv))
+        last = system('awk -F, -v way='.(way eq "anonymous" ? "windowed" : way).' -v c='.(way eq "anonymous" ? 3 : 4).' ''$1 == way { last = $c } END { print last }'' <'.in_shell(resident_csv))
         if (number(last) > 0) { dummy = ends_add(way eq "anonymous" ? "heap of all ways" : way, body * number(last) / (1.1 * most_mb), "7 ".(way eq "anonymous" ? grey : shade(way))) }
     }
     eval ends_labels(width - right + 8)
     do for [format in formats] {
-        eval output("memory", format)
-        plot for [way in shown] memory_csv using (strcol("way") eq way ? column("read_mb") : NaN):(column("rss_file_mb")) with lines linewidth 2 lc rgb shade(way) notitle, \
-             memory_csv using (strcol("way") eq "windowed" ? column("read_mb") : NaN):(column("rss_anon_mb")) with lines linewidth 2 lc rgb grey notitle
+        eval output("resident", format)
+        plot for [way in shown] resident_csv using (strcol("way") eq way ? column("read_mb") : NaN):(column("rss_file_mb")) with lines linewidth 2 lc rgb shade(way) notitle, \
+             resident_csv using (strcol("way") eq "windowed" ? column("read_mb") : NaN):(column("rss_anon_mb")) with lines linewidth 2 lc rgb grey notitle
         unset output
     }
     unset label

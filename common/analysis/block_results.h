@@ -2,6 +2,7 @@
 #ifndef LOCKSTEP_BLOCK_RESULTS_H
 #define LOCKSTEP_BLOCK_RESULTS_H
 
+#include "analysis/memory_count.h"
 #include "analysis/timeline.h"
 #include "base/check_failures.h"
 #include "options/run.h"
@@ -15,15 +16,16 @@ struct world;
 
 /* Results of one rank in a block. */
 struct rank_result {
-    double loss;        /* mean over the rank's samples of the step before `trained`; NaN if any step's was not finite */
-    uint64_t hash;      /* of its parameters: equal hashes mean bit-equal replicas */
-    int samples;        /* per step */
-    int trained;        /* steps after which the loss was taken, warm-up included */
+    double loss;   /* mean over the rank's samples of the step before `trained`; NaN if any step's was not finite */
+    uint64_t hash; /* of its parameters: equal hashes mean bit-equal replicas */
+    int samples;   /* per step */
+    int trained;   /* steps after which the loss was taken, warm-up included */
     double clock_error; /* of its device's clock, in seconds */
     double queued;      /* run-queue delay in the measured steps, in seconds; NaN: not known */
     double taken;       /* seconds of the measured steps in which other programs had the rank's core; NaN: not known */
     double lasted;      /* seconds of the measured steps, in real time */
     struct check_failures wrong;
+    struct memory_count memory;
 };
 
 struct block {

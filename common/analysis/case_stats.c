@@ -142,6 +142,19 @@ static void count_culprits(struct case_stats *stats, const struct cell *cells, i
     free(caused);
 }
 
+/* Return who was charged in a round, cells (ranks) summed over so many steps. */
+static struct round_charges charges_of(const struct cell *sums, int ranks, int steps)
+{
+    struct round_charges charges = { .rank = -1 };
+    for (int rank = 0; rank < ranks; rank++) {
+        const double caused = sums[rank].caused / steps;
+        charges.rank = caused > charges.most ? rank : charges.rank;
+        charges.most = fmax(charges.most, caused);
+        charges.all += fmax(0, caused);
+    }
+    return charges;
+}
+
 void case_stats_add(struct case_stats *stats, const struct timeline *timeline, const struct conditions *conditions)
 {
     int ranks = stats->ranks, steps = timeline->steps, windows = steps / stats->every;
@@ -167,6 +180,7 @@ void case_stats_add(struct case_stats *stats, const struct timeline *timeline, c
         .rank_skew = (stats->spread - spread) / windows,
         .mean = mean,
         .split = split_of(&mean, &late, ranks, steps),
+        .charges = charges_of(sums, ranks, steps),
         .conditions = conditions ? *conditions : (struct conditions){ .at = NAN, .taken_share = NAN },
     };
     stats->what_if += timeline_what_if(timeline) * steps;

@@ -40,6 +40,10 @@ struct round_stats {
     double rank_skew;    /* mean over windows, as in struct case_summary */
     struct step_means mean;
     struct split_step split;
+    struct round_charges {
+        int rank;         /* charged with most of the others' waiting; -1: none was charged */
+        double most, all; /* seconds per step: charged to it, and to all */
+    } charges;
     struct conditions conditions;
 };
 

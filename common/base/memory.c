@@ -6,7 +6,6 @@
 #include <malloc.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,53 +41,45 @@ void *memory_new(size_t count, size_t size)
     return memory;
 }
 
-/* An array at a multiple of HUGE_PAGE, and no other, has a mapping of its own, which begins a page earlier with its length. */
-static bool has_mapping(const void *array)
+/* Bytes of a large array's mapping. */
+static size_t mapped(size_t bytes)
 {
-    return (uintptr_t)array % HUGE_PAGE == 0;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
 }
 
-static size_t page_bytes(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
+/* Map a large array at a multiple of HUGE_PAGE. */
 static void *map_array(size_t bytes)
 {
-    const size_t page = page_bytes(), kept = page + (bytes + page - 1) / page * page, all = kept + HUGE_PAGE;
-    char *area = memory_map(all);
-    const size_t before = (HUGE_PAGE - ((uintptr_t)area + page) % HUGE_PAGE) % HUGE_PAGE;
-    char *mapping = area + before, *array = mapping + page;
+    const size_t kept = mapped(bytes);
+    char *area = memory_map(kept + HUGE_PAGE);
+    const size_t before = (HUGE_PAGE - (uintptr_t)area % HUGE_PAGE) % HUGE_PAGE;
+    char *array = area + before;
     if (before > 0)
         munmap(area, before);
-    munmap(mapping + kept, all - before - kept);
-    madvise(array, kept - page, MADV_HUGEPAGE); /* only a hint; without huge pages the array is slower */
+    munmap(array + kept, HUGE_PAGE - before);
+    madvise(array, kept, MADV_HUGEPAGE); /* only a hint; without huge pages the array is slower */
     memset(array, 0, bytes);
-    *(size_t *)mapping = kept;
     return array;
 }
 
-void *memory_new_array(size_t count, size_t size)
+void *memory_new_array(enum memory_owner owner, size_t count, size_t size)
 {
     const size_t bytes = bytes_of(count, size);
-    if (bytes >= HUGE_PAGE)
-        return map_array(bytes);
-    void *array = memory_new(bytes, 1);
-    if (!has_mapping(array))
-        return array;
-    void *elsewhere = memory_new_array(bytes, 1); /* this address says something else */
-    free(array);
-    return elsewhere;
+    void *array = bytes < HUGE_PAGE ? memory_new(bytes, 1) : map_array(bytes);
+    ledger_add(array, bytes, owner, MEMORY_HOST);
+    return array;
 }
 
 void memory_free_array(void *array)
 {
-    if (array && has_mapping(array)) {
-        char *mapping = (char *)array - page_bytes();
-        munmap(mapping, *(size_t *)mapping);
-    } else {
+    if (!array)
+        return;
+    const size_t bytes = ledger_remove(array);
+    if (bytes < HUGE_PAGE)
         free(array);
-    }
+    else
+        munmap(array, mapped(bytes));
 }
 
 void *memory_map(size_t bytes)

@@ -2,6 +2,8 @@
 #ifndef LOCKSTEP_MEMORY_H
 #define LOCKSTEP_MEMORY_H
 
+#include "base/ledger.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,10 +12,10 @@
  * Release with free(). */
 void *memory_new(size_t count, size_t size);
 
-/* Likewise an array that a device computes on: a large one has huge pages of its own, if the kernel has such pages. memory_new() would
+/* Likewise an array that the ledger counts. A large one has huge pages of its own, if the kernel has such pages. memory_new() would
  * take small ones from the heap wherever memory_keep_freed() keeps them, and Open MPI then takes 16 ms instead of 8 for a started
  * all-reduce of 24 MiB (two ranks, AMD EPYC, 2026-11-26). Release with memory_free_array(), which ignores NULL. */
-void *memory_new_array(size_t count, size_t size);
+void *memory_new_array(enum memory_owner owner, size_t count, size_t size);
 void memory_free_array(void *array);
 
 /* Map pages that the kernel supplies at first touch (page faults) and takes back at memory_unmap(). End the program if memory

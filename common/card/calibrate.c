@@ -214,8 +214,8 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
         memory_estimate_add(shape_bench_memory(workload, run, 0, shape_bench_shapes(workload) + 1),
                             probe_memory(workload, run)),
         run->ranks);
-    steps.of[MEMORY_MESSAGES] += fmax(swept, own);
-    return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_MESSAGES] = copies } }, steps);
+    steps.of[MEMORY_COMMUNICATION] += fmax(swept, own);
+    return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] = copies } }, steps);
 }
 
 struct check_failures calibrate(struct card *card, struct world *world, const struct workload *workload,

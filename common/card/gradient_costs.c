@@ -26,7 +26,7 @@ struct arrays {
 
 static float *filled(size_t count)
 {
-    float *values = device_new(count, sizeof *values);
+    float *values = device_new(MEMORY_MEASURING, count, sizeof *values);
     device_fill(values, 1, count);
     return values;
 }
@@ -63,7 +63,7 @@ double gradient_measure(const struct own_where *where, int which)
     a.gradients = filled(a.count);
     a.weights = work != GRADIENT_ROUND_LARGE ? filled(a.count) : NULL;
     a.total = work == GRADIENT_ADD ? filled(a.count) : NULL;
-    a.narrow = work != GRADIENT_ADD ? device_new(a.count, sizeof *a.narrow) : NULL;
+    a.narrow = work != GRADIENT_ADD ? device_new(MEMORY_MEASURING, a.count, sizeof *a.narrow) : NULL;
     double seconds[REPEATS];
     const int repeats = card_times(REPEATS);
     measure_once(&a, work); /* takes the memory's pages */
@@ -100,25 +100,65 @@ double rounding_large_seconds(const struct card *card, double bytes)
     return cost_of(card, "round_large_byte_s", bytes, 3);
 }
 
+/* --- sums of bf16 -------------------------------------------------------------------------------------------------- */
+
+/* Both kinds take turns. A median of the slowest rank's differences. */
+double bf16_sum_measure(const struct own_where *where, int which)
+{
+    (void)which;
+    const int ranks = world_size(where->together), repeats = card_times(REPEATS);
+    const size_t bytes = LARGE_BYTES / 2;
+    double seconds[REPEATS];
+    if (ranks == 1)
+        return 0;
+    float *values = device_new(MEMORY_MEASURING, bytes, 1);
+    struct collective *collective = collective_open(where->together, NULL);
+    for (int i = -1; i < repeats; i++) {
+        double took[2];
+        for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
+            const enum element_type type = is_bf16 ? TYPE_BF16 : TYPE_F32;
+            device_fill(values, 0, bytes / sizeof *values);
+            device_wait();
+            world_barrier(where->together);
+            const double began = world_now();
+            collective_run(collective,
+                           all_reduce(type, values, values, bytes / (is_bf16 ? sizeof(uint16_t) : sizeof *values)));
+            device_wait();
+            took[is_bf16] = world_now() - began;
+        }
+        if (i >= 0)
+            seconds[i] = took[1] - took[0];
+    }
+    collective_close(collective);
+    device_free(values);
+    return fmax(0, stats_quantile(seconds, repeats, 0.5)) / (double)bytes;
+}
+
+double bf16_sum_seconds(const struct card *card, int ranks, double bytes)
+{
+    const double more = card_cost(card, "bf16_sum_byte_s");
+    return ranks > 1 ? card_allreduce(card, ranks, bytes) + (isnan(more) ? 0 : bytes * more) : 0;
+}
+
 /* --- started sums -------------------------------------------------------------------------------------------------- */
 
 /* Sizes between those of the buckets, which are predicted: of the rows in their order. */
-enum { SIZES = 6 };
-static const double sizes[SIZES] = { 4 << 10, 96 << 10, 768 << 10, 3 << 20, 6 << 20, 24 << 20 };
-static const struct own_cost rows[] = { STARTED_SMALL_COSTS, STARTED_LARGE_COSTS };
+enum { SIZES = 7 };
+static const double sizes[SIZES] = { 4 << 10, 96 << 10, 768 << 10, 3 << 20, 6 << 20, 16 << 20, 24 << 20 };
+static const struct own_cost rows[SIZES] = { STARTED_SMALL_COSTS, STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS };
 
 /* Return the seconds that one of several sums takes, started together as a reducer does, from the last rank's start to this rank's
  * last end. Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
 double started_measure(const struct own_where *where, int which)
 {
     const int ranks = world_size(where->together), repeats = card_times(REPEATS);
-    const size_t count = (size_t)sizes[which] / sizeof(float), all = STARTED_BYTES / sizeof(float);
+    const size_t count = (size_t)sizes[which] / sizeof(float), all = (size_t)rows[which].bytes / sizeof(float);
     const int sums = all / count < SUMS_MOST ? (int)(all / count) : SUMS_MOST;
     double seconds[REPEATS];
     if (ranks == 1)
         return 0;
     double *began = memory_new((size_t)ranks, sizeof *began);
-    float *terms = device_new(all, sizeof *terms);
+    float *terms = device_new(MEMORY_MEASURING, all, sizeof *terms);
     struct collective *collective = collective_open(where->together, NULL);
     for (int i = -1; i < repeats; i++) {
         int ticket[SUMS_MOST];

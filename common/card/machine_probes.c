@@ -11,7 +11,7 @@
 
 enum {
     COPIED_BYTES = 32 << 20, /* per buffer: beyond one core's share of the caches */
-    MADE_BYTES = 16 << 20,   /* each page costs the same, however many there are */
+    MADE_BYTES = 64 << 20,   /* too many for the caches to keep the pages that were just released */
 };
 
 /* Return the seconds by which a sleep of `seconds` lasts too long. */
@@ -74,7 +74,7 @@ struct handling {
 static struct handling handle_memory(struct world *world)
 {
     enum { TIMES = 5 };
-    float *from = device_new(COPIED_BYTES, 1), *to = device_new(COPIED_BYTES, 1);
+    float *from = device_new(MEMORY_MEASURING, COPIED_BYTES, 1), *to = device_new(MEMORY_MEASURING, COPIED_BYTES, 1);
     double copying[TIMES], making[TIMES];
     device_clock_sync_begin();
     for (int i = 0; i < TIMES; i++) {
@@ -90,7 +90,7 @@ static struct handling handle_memory(struct world *world)
 
     for (int i = 0; i < TIMES; i++) {
         double begin = world_now();
-        void *fresh = device_map(MADE_BYTES);
+        void *fresh = device_map(MEMORY_MEASURING, MADE_BYTES);
         device_fill(fresh, 1, MADE_BYTES / sizeof(float));
         device_wait();
         device_unmap(fresh, MADE_BYTES);

@@ -95,7 +95,8 @@ static void add_point(struct alpha_beta *link, double bytes, const double *secon
 static void measure(struct p2p_cost *cost, struct world *world, int other, int repeats)
 {
     struct p2p *p2p = p2p_open(world);
-    float *out = device_new((size_t)bytes_of[SIZES - 1], 1), *in = device_new((size_t)bytes_of[SIZES - 1], 1);
+    float *out = device_new(MEMORY_MEASURING, (size_t)bytes_of[SIZES - 1], 1),
+          *in = device_new(MEMORY_MEASURING, (size_t)bytes_of[SIZES - 1], 1);
     for (int size = 0; size < SIZES; size++) {
         double send[REPEATS], exchange[REPEATS], add[REPEATS];
         for (int i = -1; i < repeats; i++) { /* the first repeat warms up */

@@ -74,7 +74,7 @@ void probe_larger(struct probe *p, double bytes)
     if (!p || world_size(p->world) == 1 || !(bytes > 0))
         return;
     struct sums *sums = &p->larger;
-    p->larger_buffer = device_new((size_t)(bytes / sizeof(float)), sizeof *p->larger_buffer);
+    p->larger_buffer = device_new(MEMORY_MEASURING, (size_t)(bytes / sizeof(float)), sizeof *p->larger_buffer);
     sums->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = bytes };
     sums->sweep =
         (struct sweep){ .calls = &sums->call, .count = 1, .repeats = 1, .has_means = true, .buffer = p->larger_buffer };

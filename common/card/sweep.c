@@ -204,8 +204,8 @@ static void open_buffers(struct sweep_bench *r)
         received = fmax(received, call->kind == SEND_RECEIVE ? call->bytes : 0);
     }
     r->bytes = (size_t)most;
-    r->buffer = sweep->buffer ? sweep->buffer : device_new(r->bytes, 1);
-    r->received = device_new((size_t)received, 1);
+    r->buffer = sweep->buffer ? sweep->buffer : device_new(MEMORY_MEASURING, r->bytes, 1);
+    r->received = device_new(MEMORY_MEASURING, (size_t)received, 1);
 }
 
 struct sweep_bench *sweep_open(struct world *world, const struct sweep *sweep)

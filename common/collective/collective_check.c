@@ -75,7 +75,7 @@ HOT bool collective_check_keep(struct kept_terms *kept, const struct group *grou
     if (op->count == 0 || op->kind == BROADCAST || !op_is_in_place(op, group->rank))
         return false;
     if (!kept->terms)
-        kept->terms = device_stage_new(CHECKED_MOST * sizeof(float));
+        kept->terms = device_stage_new(MEMORY_MEASURING, CHECKED_MOST * sizeof(float));
     kept->sample = choose_sample(sent_elements(group, op), n);
     size_t size = type_bytes(op->type);
     device_sample_later(kept->terms, (const char *)op->send + kept->sample.first * size, kept->sample.run * size,

@@ -127,7 +127,7 @@ static void *stage_for(struct stage *stage, size_t bytes)
     if (bytes > stage->bytes) {
         device_wait();
         drop_stage(stage);
-        *stage = (struct stage){ bytes, device_stage_new(bytes) };
+        *stage = (struct stage){ bytes, device_stage_new(MEMORY_COMMUNICATION, bytes) };
     }
     return stage->memory;
 }

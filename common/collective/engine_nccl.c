@@ -303,7 +303,7 @@ struct engine *engine_open(struct world *world)
     e->world = world;
     join(e);
     cuda_must(cudaStreamCreateWithFlags(&e->stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
-    e->token = device_new(2, sizeof *e->token);
+    e->token = device_new(MEMORY_COMMUNICATION, 2, sizeof *e->token);
     e->next = waiting.engines;
     waiting.engines = e;
     cuda_watch(watch, NULL);

@@ -18,7 +18,7 @@ struct join *join_open(struct collective *collective)
     join->collective = collective;
     join->rank = world_rank(collective_world(collective));
     join->ranks = world_size(collective_world(collective));
-    join->flags = device_new((size_t)join->ranks, sizeof *join->flags);
+    join->flags = device_new(MEMORY_COMMUNICATION, (size_t)join->ranks, sizeof *join->flags);
     join->host = memory_new((size_t)join->ranks, sizeof *join->host);
     return join;
 }

@@ -55,10 +55,10 @@ struct low_rank *low_rank_open(const struct model *model, int ranks)
         largest = l->tensor[i].rows > 0 && l->tensor[i].count > largest ? l->tensor[i].count : largest;
     }
     const size_t p = l->p_at[l->tensors], q = l->q_at[l->tensors];
-    l->p = device_new(p, sizeof(float));
-    l->q = device_new(q, sizeof(float));
-    l->error = device_new(model->count, sizeof(float));
-    l->part = device_new(largest, sizeof(float));
+    l->p = device_new(MEMORY_COMMUNICATION, p, sizeof(float));
+    l->q = device_new(MEMORY_COMMUNICATION, q, sizeof(float));
+    l->error = device_new(MEMORY_COMMUNICATION, model->count, sizeof(float));
+    l->part = device_new(MEMORY_COMMUNICATION, largest, sizeof(float));
     l->host = memory_new(p > q ? p : q, sizeof(float));
     low_rank_restart(l);
     return l;

@@ -56,7 +56,7 @@ static void *buffer_for_mpi(struct stage *stage, const float *floats, size_t cou
     device_wait();
     if (bytes > stage->bytes) {
         device_stage_free(stage->memory);
-        *stage = (struct stage){ bytes, device_stage_new(bytes) };
+        *stage = (struct stage){ bytes, device_stage_new(MEMORY_COMMUNICATION, bytes) };
     }
     return stage->memory;
 }

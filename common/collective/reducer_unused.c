@@ -66,7 +66,7 @@ void reducer_find_unused(struct reducer *r, bool (*is_used)(const void *argument
 {
     struct reducer_unused *u = &r->unused;
     if (!u->users)
-        u->users = device_new(u->padded, sizeof *u->users);
+        u->users = device_new(MEMORY_COMMUNICATION, u->padded, sizeof *u->users);
     for (int tensor = r->tensors - 1; tensor >= 0; tensor--) {
         const bool is = is_used(argument, r->tensor[tensor].layer);
         u->users_host[tensor] = is ? 1 : 0;

@@ -69,10 +69,10 @@ struct shards *shards_open(const struct workload *workload, uint64_t seed, struc
         largest = size > largest ? size : largest;
     }
     const size_t own = s->first[s->model->layers];
-    s->parameters = device_new(own, sizeof(float));
-    s->gradients = device_new(own, sizeof(float));
-    s->whole = device_new(s->ranks * largest, sizeof(float));
-    s->whole_gradients = device_new(s->ranks * largest, sizeof(float));
+    s->parameters = device_new(MEMORY_PARAMETERS, own, sizeof(float));
+    s->gradients = device_new(MEMORY_GRADIENTS, own, sizeof(float));
+    s->whole = device_new(MEMORY_COMMUNICATION, s->ranks * largest, sizeof(float));
+    s->whole_gradients = device_new(MEMORY_COMMUNICATION, s->ranks * largest, sizeof(float));
     s->optimizer = adamw_open_shard(workload_costs(workload), own, s->model->count, workload_learning_rate(workload));
     model_hook(s->model, (struct model_hooks){ s, gather_layer, scatter_gradients });
     shards_restart(s);
@@ -100,7 +100,9 @@ struct memory_estimate shards_memory(const struct workload *workload, struct bat
         own += size;
         largest = fmax(largest, size);
     }
-    memory.of[MEMORY_MODEL] = (4 * own + 2 * ranks * largest) * sizeof(float); /* two moments among the 4 */
+    memory.of[MEMORY_PARAMETERS] = memory.of[MEMORY_GRADIENTS] = own * sizeof(float);
+    memory.of[MEMORY_MOMENTS] = 2 * own * sizeof(float);
+    memory.of[MEMORY_COMMUNICATION] = 2 * ranks * largest * sizeof(float);
     return memory;
 }
 

@@ -35,13 +35,15 @@ enum span_kind span_kind_named(const char *name)
 
 void spans_open(struct spans *spans, int capacity)
 {
-    *spans = (struct spans){ .at = memory_new((size_t)capacity, sizeof *spans->at), .capacity = capacity, .open = -1 };
+    *spans = (struct spans){ .at = memory_new_array(MEMORY_MEASURING, (size_t)capacity, sizeof *spans->at),
+                             .capacity = capacity,
+                             .open = -1 };
     device_reserve_events(3 * (size_t)capacity); /* start, entered and end */
 }
 
 void spans_close(struct spans *spans)
 {
-    free(spans->at);
+    memory_free_array(spans->at);
     *spans = (struct spans){ 0 };
 }
 

@@ -8,6 +8,7 @@
 #ifndef LOCKSTEP_DEVICE_H
 #define LOCKSTEP_DEVICE_H
 
+#include "base/ledger.h"
 #include "device/chain.h"
 #include "device/pointwise.h"
 #include "device/sequence.h"
@@ -68,13 +69,13 @@ double device_clock_error(void);
 
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Allocate zeroed device memory, for the operations below and for collectives. A device that computes nothing only
- * reserves addresses: reading or writing them crashes the program. */
-void *device_new(size_t count, size_t size);
+/* Allocate zeroed device memory, for the operations below and for collectives. The ledger counts it for its owner. A device
+ * that computes nothing only reserves addresses: reading or writing them crashes the program. */
+void *device_new(enum memory_owner owner, size_t count, size_t size);
 void device_free(void *memory); /* waits for all enqueued work; so do all functions below that free */
 
 /* Allocate device memory on fresh pages. On a CPU, the first write to each page causes a page fault. */
-void *device_map(size_t bytes);
+void *device_map(enum memory_owner owner, size_t bytes);
 void device_unmap(void *memory, size_t bytes);
 
 /* Return a fake buffer of this many bytes for a collective, if `memory` is only reserved addresses. Its contents need
@@ -85,7 +86,7 @@ void *device_fake_buffer(const void *memory, size_t bytes);
 bool device_is_host_accessible(void);
 
 /* Allocate host memory with fast device copies. MPI uses it if it cannot access device memory. NULL is no memory. */
-void *device_stage_new(size_t bytes);
+void *device_stage_new(enum memory_owner owner, size_t bytes);
 void device_stage_free(void *stage);
 
 /* Copy between device and host memory. device_fetch() waits for all work enqueued before. device_put() returns when the
@@ -120,7 +121,7 @@ struct device_staging_buffer {
     void *host, *device;
     size_t bytes;
 };
-struct device_staging_buffer device_staging_buffer_open(size_t count, size_t size);
+struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner, size_t count, size_t size);
 void device_staging_buffer_close(struct device_staging_buffer *inbox);
 void device_deliver(const struct device_staging_buffer *inbox, size_t bytes);
 

@@ -73,9 +73,9 @@ const char *device_kernel(void)
     return name;
 }
 
-void *device_new(size_t count, size_t size)
+void *device_new(enum memory_owner owner, size_t count, size_t size)
 {
-    return memory_new_array(count, size);
+    return memory_new_array(owner, count, size);
 }
 
 void device_free(void *memory)
@@ -83,24 +83,28 @@ void device_free(void *memory)
     memory_free_array(memory);
 }
 
-void *device_map(size_t bytes)
+void *device_map(enum memory_owner owner, size_t bytes)
 {
-    return memory_map(bytes);
+    void *memory = memory_map(bytes);
+    ledger_add(memory, bytes, owner, MEMORY_HOST);
+    return memory;
 }
 
 void device_unmap(void *memory, size_t bytes)
 {
+    if (memory)
+        ledger_remove(memory);
     memory_unmap(memory, bytes);
 }
 
-void *device_stage_new(size_t bytes)
+void *device_stage_new(enum memory_owner owner, size_t bytes)
 {
-    return memory_new(bytes, 1);
+    return memory_new_array(owner, bytes, 1);
 }
 
 void device_stage_free(void *stage)
 {
-    free(stage);
+    memory_free_array(stage);
 }
 
 void device_put(void *out, const void *host, size_t bytes)
@@ -129,15 +133,15 @@ void device_sample_later(void *stage, const void *memory, size_t size, size_t st
     device_sample(stage, memory, size, stride, count);
 }
 
-struct device_staging_buffer device_staging_buffer_open(size_t count, size_t size)
+struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner, size_t count, size_t size)
 {
-    void *memory = memory_new(count, size);
+    void *memory = memory_new_array(owner, count, size);
     return (struct device_staging_buffer){ .host = memory, .device = memory, .bytes = count * size };
 }
 
 void device_staging_buffer_close(struct device_staging_buffer *inbox)
 {
-    free(inbox->host);
+    memory_free_array(inbox->host);
 }
 
 void device_deliver(const struct device_staging_buffer *inbox, size_t bytes)

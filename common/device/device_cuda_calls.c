@@ -43,7 +43,7 @@ void cuda_work_open(enum precision precision)
                                                    [PRECISION_BF16] = CUBLAS_COMPUTE_32F_FAST_16BF };
     refuse_override(precision);
     work.compute = compute[precision];
-    work.workspace = device_new(WORKSPACE_BYTES, 1);
+    work.workspace = device_new(MEMORY_ACTIVATIONS, WORKSPACE_BYTES, 1);
     blas_must(cublasCreate(&work.blas), "cublasCreate");
     blas_must(cublasSetStream(work.blas, cuda_stream()), "cublasSetStream"); /* first: it resets the workspace */
     blas_must(cublasSetWorkspace(work.blas, work.workspace, WORKSPACE_BYTES), "cublasSetWorkspace");
@@ -106,12 +106,12 @@ static struct cuda_parts reserve_parts(size_t bytes, size_t arrivals)
 {
     if (bytes > work.part_bytes) {
         device_free(work.parts.part);
-        work.parts.part = device_new(bytes, 1);
+        work.parts.part = device_new(MEMORY_ACTIVATIONS, bytes, 1);
         work.part_bytes = bytes;
     }
     if (arrivals > work.arrivals) {
         device_free(work.parts.arrived);
-        work.parts.arrived = device_new(arrivals, sizeof(unsigned int));
+        work.parts.arrived = device_new(MEMORY_ACTIVATIONS, arrivals, sizeof(unsigned int));
         work.arrivals = arrivals;
     }
     return work.parts;

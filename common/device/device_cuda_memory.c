@@ -40,11 +40,13 @@ static void memory_must(cudaError_t error, size_t bytes, const char *of)
     cuda_must(error, of);
 }
 
-void *device_map(size_t bytes)
+void *device_map(enum memory_owner owner, size_t bytes)
 {
     void *memory = NULL;
-    if (bytes > 0)
-        memory_must(cudaMalloc(&memory, bytes), bytes, "memory");
+    if (bytes == 0)
+        return NULL;
+    memory_must(cudaMalloc(&memory, bytes), bytes, "memory");
+    ledger_add(memory, bytes, owner, MEMORY_GPU);
     return memory;
 }
 
@@ -55,12 +57,12 @@ void device_unmap(void *memory, size_t bytes)
 }
 
 /* Wait for the zeros: later copies from the host do not wait for enqueued work. */
-void *device_new(size_t count, size_t size)
+void *device_new(enum memory_owner owner, size_t count, size_t size)
 {
     size_t bytes = 0;
     if (__builtin_mul_overflow(count, size, &bytes))
         die(STATUS_WRONG, "%zu x %zu bytes is more than memory can address; choose smaller sizes", count, size);
-    void *memory = device_map(bytes);
+    void *memory = device_map(owner, bytes);
     if (bytes > 0)
         cuda_must(cudaMemsetAsync(memory, 0, bytes, cuda_stream()), "cudaMemsetAsync");
     device_wait();
@@ -73,6 +75,7 @@ void device_free(void *memory)
     if (!memory)
         return;
     device_wait();
+    ledger_remove(memory);
     cuda_must(cudaFree(memory), "cudaFree");
 }
 
@@ -82,11 +85,13 @@ bool device_is_host_accessible(void)
 }
 
 /* Allocate pinned memory, which the GPU reads and writes directly. */
-void *device_stage_new(size_t bytes)
+void *device_stage_new(enum memory_owner owner, size_t bytes)
 {
     void *stage = NULL;
-    if (bytes > 0)
-        memory_must(cudaMallocHost(&stage, bytes), bytes, "pinned host memory");
+    if (bytes == 0)
+        return NULL;
+    memory_must(cudaMallocHost(&stage, bytes), bytes, "pinned host memory");
+    ledger_add(stage, bytes, owner, MEMORY_HOST);
     return stage;
 }
 
@@ -95,6 +100,7 @@ void device_stage_free(void *stage)
     if (!stage)
         return;
     device_wait();
+    ledger_remove(stage);
     cuda_must(cudaFreeHost(stage), "cudaFreeHost");
 }
 
@@ -148,7 +154,7 @@ void device_sample(void *host, const void *memory, size_t size, size_t stride, s
     size_t bytes = size * count;
     if (bytes > staging.sample_bytes) {
         device_stage_free(staging.sample);
-        staging.sample = device_stage_new(bytes);
+        staging.sample = device_stage_new(MEMORY_MEASURING, bytes);
         staging.sample_bytes = bytes;
     }
     device_sample_later(staging.sample, memory, size, stride, count);
@@ -165,9 +171,10 @@ void device_sample_later(void *stage, const void *memory, size_t size, size_t st
             "cudaMemcpy2DAsync");
 }
 
-struct device_staging_buffer device_staging_buffer_open(size_t count, size_t size)
+struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner, size_t count, size_t size)
 {
-    struct device_staging_buffer inbox = { device_stage_new(count * size), device_new(count, size), count * size };
+    struct device_staging_buffer inbox = { device_stage_new(owner, count * size), device_new(owner, count, size),
+                                           count * size };
     if (inbox.host)
         memset(inbox.host, 0, count * size);
     return inbox;

@@ -48,7 +48,7 @@ struct device_chain {
 struct device_chain *device_chain_open(struct chain of)
 {
     struct device_chain *chain = memory_new(1, sizeof *chain);
-    *chain = (struct device_chain){ of, device_new(cuda_chain_memory(of), 1) };
+    *chain = (struct device_chain){ of, device_new(MEMORY_ACTIVATIONS, cuda_chain_memory(of), 1) };
     return chain;
 }
 

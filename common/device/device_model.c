@@ -52,7 +52,7 @@ struct range {
 };
 static struct range *ranges;
 
-void *device_new(size_t count, size_t size)
+void *device_new(enum memory_owner owner, size_t count, size_t size)
 {
     struct range *range = memory_new(1, sizeof *range);
     size_t bytes = count * size;
@@ -63,6 +63,7 @@ void *device_new(size_t count, size_t size)
     range->end = range->begin + bytes;
     range->next = ranges;
     ranges = range;
+    ledger_add(range->begin, count * size, owner, MEMORY_HOST);
     return range->begin;
 }
 
@@ -72,6 +73,7 @@ void device_free(void *memory)
         if ((*at)->begin == memory) {
             struct range *range = *at;
             *at = range->next;
+            ledger_remove(memory);
             munmap(range->begin, (size_t)(range->end - range->begin));
             free(range);
             return;
@@ -101,9 +103,9 @@ void *device_fake_buffer(const void *memory, size_t bytes)
     return buffer;
 }
 
-void *device_map(size_t bytes)
+void *device_map(enum memory_owner owner, size_t bytes)
 {
-    return device_new(bytes, 1);
+    return device_new(owner, bytes, 1);
 }
 
 void device_unmap(void *memory, size_t bytes)
@@ -112,9 +114,9 @@ void device_unmap(void *memory, size_t bytes)
     device_free(memory);
 }
 
-void *device_stage_new(size_t bytes)
+void *device_stage_new(enum memory_owner owner, size_t bytes)
 {
-    (void)bytes;
+    (void)owner, (void)bytes;
     return NULL;
 }
 
@@ -149,18 +151,20 @@ void device_sample_later(void *stage, const void *memory, size_t size, size_t st
 }
 
 /* Map pages, which take no memory until they are written. */
-struct device_staging_buffer device_staging_buffer_open(size_t count, size_t size)
+struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner, size_t count, size_t size)
 {
     size_t bytes = count * size;
     void *memory =
         mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         die(STATUS_WRONG, "no address space for %zu bytes; choose smaller sizes or fewer ranks", bytes);
+    ledger_add(memory, bytes, owner, MEMORY_HOST);
     return (struct device_staging_buffer){ .host = memory, .device = memory, .bytes = bytes };
 }
 
 void device_staging_buffer_close(struct device_staging_buffer *inbox)
 {
+    ledger_remove(inbox->host);
     munmap(inbox->host, inbox->bytes ? inbox->bytes : 1);
 }
 

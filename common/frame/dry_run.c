@@ -4,9 +4,8 @@
 #include "base/memory.h"
 #include "card/calibrate.h"
 #include "card/dedicated_cores.h"
-#include "card/probe.h"
+#include "frame/rank_memory.h"
 #include "model/gradcheck.h"
-#include "model/trainer.h"
 #include "options/memory_estimate.h"
 
 #include <math.h>
@@ -20,24 +19,6 @@
  * OpenBLAS 0.3.21 and SimGrid 3.32. */
 static const double PROCESS = 20e6, LAUNCHER = 28e6, SIMULATED = 12e6, SIMULATOR = 60e6;
 
-/* Estimate the memory of one rank's training: the trainer, the data of the probes and what the lab opens itself. In a lab with own
- * batches the trainer here is the probes' own; the lab states that of its batches. */
-static struct memory_estimate memory_of_training(const struct dry_run *p, const struct card_uses *uses)
-{
-    const struct workload *workload = workload_of(p->base);
-    const struct run *run = (const struct run *)p->base;
-    const int samples = lab_spec_most_samples(p->spec, p->base);
-    const struct memory_estimate trainer = p->spec->own_batches
-                                               ? trainer_memory_for(workload, loader_most(workload, samples))
-                                               : trainer_memory(workload, run, samples);
-    struct memory_estimate memory = memory_estimate_add(trainer, probe_memory(workload, run));
-    memory.of[MEMORY_MESSAGES] += probe_larger_bytes(uses, workload, run->ranks, p->is_simulated);
-    struct memory_estimate own = p->spec->need ? p->spec->need(p->base) : (struct memory_estimate){ 0 };
-    own.of[MEMORY_ACTIVATIONS] =
-        fmax(own.of[MEMORY_ACTIVATIONS], own_costs_bytes(p->spec->costs)); /* of a case, or of a probe */
-    return memory_estimate_add(memory, own);
-}
-
 /* Estimate the most of the three phases, which follow one another: machine card, gradient check, training. */
 static struct memory_estimate memory_of_phases(const struct dry_run *p)
 {
@@ -45,7 +26,8 @@ static struct memory_estimate memory_of_phases(const struct dry_run *p)
     const struct workload *workload = workload_of(p->base);
     const struct card_uses uses = lab_spec_uses(p->spec, p->base);
     struct memory_estimate card = calibrate_memory(workload, run, &uses);
-    struct memory_estimate rank = memory_estimate_most(gradcheck_memory(workload, run), memory_of_training(p, &uses));
+    struct memory_estimate rank =
+        memory_estimate_most(gradcheck_memory(workload, run), rank_memory_most(p->spec, p->base, p->is_simulated));
     return memory_estimate_most(card, memory_estimate_times(rank, run->ranks));
 }
 
@@ -60,7 +42,7 @@ static struct memory_estimate memory_of_all(const struct dry_run *p)
     memory.of[MEMORY_PROGRAM] = fmax(p->real_ranks ? LAUNCHER + p->real_ranks * PROCESS : 0,
                                      p->is_simulated ? SIMULATOR + ranks * SIMULATED : 0);
     if (p->cases->count > 0 && p->cases->settings[0])
-        memory.of[MEMORY_RECORD] = cases_record(p->cases, p->spec);
+        memory.of[MEMORY_MEASURING] = cases_record(p->cases, p->spec);
     return memory;
 }
 

@@ -1,5 +1,6 @@
 /* Implement what a lab calls within a block. */
 #include "base/hot.h"
+#include "base/ledger.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "frame/lab_private.h"
@@ -11,6 +12,7 @@ HOT void lab_phase(struct lab *lab, enum span_kind kind)
 {
     if (kind == SPAN_DATA || kind == SPAN_HOST)
         device_wait();
+    ledger_phase(kind);
     spans_phase(&lab->spans, kind, device_record_event());
 }
 

@@ -1,9 +1,11 @@
 /* Move a lab through its rounds, blocks and steps. */
 #include "base/hot.h"
 #include "base/interference.h"
+#include "base/ledger.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "frame/lab_private.h"
+#include "frame/rank_memory.h"
 #include "frame/timeouts.h"
 
 #include <math.h>
@@ -22,6 +24,7 @@ static void judge_block(struct lab *lab)
     lab->result.hash = device_computes() ? block_results_hash(t->parameters, t->count) : 0;
     lab->result.wrong = collective_wrong(lab->group->collective);
     lab->result.clock_error = device_clock_error();
+    lab->result.memory = rank_memory_count(lab->program);
 }
 
 /* Return the share of the time in which others had a rank's core: other programs that of any rank in the measured steps, the host of
@@ -142,6 +145,7 @@ bool lab_next_block(struct lab *lab, struct options *options)
             return false;
     } while (!lab->group->world);
     restart_trainer(lab, options);
+    ledger_restart_peak();
     return true;
 }
 

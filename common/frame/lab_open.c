@@ -1,11 +1,13 @@
 /* Open a lab: options, ranks, machine card, results. */
 #include "base/folders.h"
+#include "base/ledger.h"
 #include "base/memory.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "frame/blind.h"
 #include "frame/lab_private.h"
 #include "frame/placement.h"
+#include "frame/rank_memory.h"
 #include "frame/supervise.h"
 #include "frame/timeouts.h"
 #include "launch/blas_kernel.h"
@@ -68,6 +70,14 @@ static void join_world(struct lab *lab, struct options *base)
     lab->hosts = hosts_text(lab->world);
 }
 
+/* Estimate the memory of a rank, spans included. */
+static struct memory_estimate estimate_memory(const struct lab *lab)
+{
+    struct memory_estimate memory = rank_memory_estimate(lab->spec, lab->base, world_is_simulated());
+    memory.of[MEMORY_MEASURING] += (double)lab->spans.capacity * sizeof *lab->spans.at;
+    return memory;
+}
+
 /* all: open the results, which freezes the predictions before the first block. Timeouts use the predictions too. */
 static void open_results(struct lab *lab)
 {
@@ -83,6 +93,7 @@ static void open_results(struct lab *lab)
                                                                       .card_key = lab->card_key,
                                                                       .folder = lab->folder,
                                                                       .hosts = lab->hosts,
+                                                                      .memory = estimate_memory(lab),
                                                                       .tried = lab->tried });
     for (int i = 0; i < lab->cases.count && is_first; i++)
         lab->expected[i] = run_results_expects(lab->results, i);
@@ -197,6 +208,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     if (lab_spec_has_other_job(spec, base))
         do_other_job(lab);
     lab->memory.empty = rss_now().now;
+    ledger_own_all(MEMORY_MEASURING); /* models that only measure this machine */
     lab_get_card(lab);
     if (lab->run.card_only) {
         if (lab->tried.count > 0)
@@ -206,11 +218,14 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
         world_exit(lab->world, STATUS_RIGHT);
     }
     prepare_blocks(lab);
+    ledger_own_all(MEMORY_OWNERS);
     lab->memory.prepared = rss_now().most;
     rss_restart_peak();
+    lab->program = rank_memory_program();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     lab->compared = cases_common_steps(&lab->cases);
     lab->trainer = open_trainer(lab);
+    ledger_own_all(MEMORY_MEASURING);
     lab->probe =
         probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);
     const struct card_uses uses = lab_spec_uses(spec, base);
@@ -219,5 +234,6 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     for (int i = 0; i < lab->cases.count; i++)
         if (run_of(lab->cases.settings[i])->ranks < lab->run.ranks)
             probe_rank_alone(lab->probe);
+    ledger_own_all(MEMORY_OWNERS);
     return lab;
 }

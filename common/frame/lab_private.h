@@ -56,6 +56,7 @@ struct lab {
     struct steal_reading stolen; /* when the block began; on rank 0 */
     struct clocks clocks;
     struct rss_peaks memory; /* of this rank */
+    double program;          /* memory_count.program, of this rank */
 
     /* On rank 0: */
     char *hosts;    /* hosts_text() */

@@ -60,6 +60,8 @@ struct lab_table {
     bool (*is_wanted)(const struct options *base); /* NULL: if all cases run */
     /* all: measure after the last block and write the rows; `csv` is NULL on ranks other than 0. */
     void (*write)(struct lab *lab, const struct options *base, struct csv *csv);
+    /* Bytes that write() opens on a rank. NULL: few. */
+    double (*bytes)(const struct options *base);
 };
 
 struct lab_spec {
@@ -91,9 +93,10 @@ struct lab_spec {
     void (*deal)(const struct options *options, const struct card *card, int *samples);
     /* Largest batch, if the lab reads its batches by itself. NULL: it calls trainer_next(). */
     struct batch_most (*own_batches)(const struct options *options);
-    /* Memory that the lab itself opens in each rank that computes, beside the trainer; with own batches, also the trainer's. NULL:
-     * none. */
-    struct memory_estimate (*need)(const struct options *options);
+    /* Memory that the lab itself keeps in each rank during all blocks, beside the trainer; and that a block of the case with these
+     * settings opens beside that. NULL: none. */
+    struct memory_estimate (*need)(const struct options *base);
+    struct memory_estimate (*case_need)(const struct options *settings);
     /* Add the collectives whose cost the formula of a case takes from the card, by kind, group and largest size (card_use()), and
      * set `messages` if it needs those; the card then has them, and nothing else. The options are those of the case. NULL: each
      * case sums its gradients among its ranks. */

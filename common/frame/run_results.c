@@ -13,6 +13,7 @@
 #include "launch/job.h"
 #include "report/guess.h"
 #include "report/lanes.h"
+#include "report/memory_table.h"
 #include "report/picture.h"
 #include "report/rounds_table.h"
 #include "report/run_report.h"
@@ -124,6 +125,17 @@ static char *preamble_of(const struct run_results *a)
     return echo;
 }
 
+/* Predict the memory of a rank in a case. A machine that computes nothing opens no data, and nothing that measures. */
+static struct memory_estimate foresee_memory(const struct run_results *a, int chosen)
+{
+    struct memory_estimate memory = a->of.memory;
+    if (a->of.spec->case_need && a->of.cases->variant[chosen] != &a->of.cases->hidden)
+        memory = memory_estimate_add(memory, a->of.spec->case_need(a->of.cases->settings[chosen]));
+    if (!device_computes())
+        memory.of[MEMORY_DATA] = memory.of[MEMORY_MEASURING] = (double)NAN;
+    return memory;
+}
+
 struct run_results *run_results_open(const struct run_results_inputs *of)
 {
     struct run_results *a = memory_new(1, sizeof *a);
@@ -164,6 +176,8 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
             .per = a->of.spec->per ? a->of.spec->per(a->of.cases->settings[i]) : NULL,
             .guess = guess_of(&a->of.run->guesses, a->of.cases->variant[i]->name)
         };
+        o->foreseen = foresee_memory(a, i);
+        o->memory = memory_new((size_t)o->run.ranks, sizeof *o->memory);
         case_stats_open(&o->stats, &o->run, r->is_simulated);
         o->stats.wrong = of->tried; /* a model that fails alone makes every case wrong */
     }
@@ -229,8 +243,11 @@ void run_results_take(struct run_results *a, int chosen, int round, const struct
         return;
     }
     case_stats_add(&o->stats, &block->timeline, conditions);
-    for (int rank = 0; rank < o->run.ranks; rank++)
+    for (int rank = 0; rank < o->run.ranks; rank++) {
         o->stats.queued[rank] += block->results[rank].queued;
+        o->memory[rank] = block->results[rank].memory;
+    }
+    memory_table_take_layers(o);
     if (chosen < a->report.cases) {
         report_add_spans(&a->spans_so_far, &block->timeline, o->name);
         keep_nearer(o, &block->timeline);
@@ -300,6 +317,7 @@ static void show(const struct run_results *a, double began, int traced_steps)
         char *text = rss_peaks_text(&a->memory);
         printf("Memory %s.\n", text);
         free(text);
+        memory_table_show(stdout, r);
     }
     if (a->clock_error > 0) {
         char *text = clocks_text(a->clock_error);
@@ -369,6 +387,7 @@ int run_results_print(struct run_results *a, double began)
     report_write_tables(r);
     rounds_table_write(r);
     verdict_write(r);
+    memory_table_write(r);
     lanes_write(r);
     int traced_steps = trace_write(r);
     put_card_copy(a);
@@ -389,6 +408,7 @@ void run_results_close(struct run_results *a)
     for (int i = 0; i < a->report.cases + a->report.changed; i++) {
         case_stats_close(&a->report.outcomes[i].stats);
         free(a->report.outcomes[i].then);
+        free(a->report.outcomes[i].memory);
         token_count_close(a->report.outcomes[i].tokens);
         free((void *)a->report.outcomes[i].picture.spans);
     }

@@ -22,9 +22,10 @@ struct run_results_inputs {
     const struct cases *cases; /* with their settings */
     const struct card *card;
     const char *card_key;
-    const char *folder;          /* folder of this platform's results */
-    const char *hosts;           /* hosts_text() */
-    struct check_failures tried; /* checks that failed before the first block */
+    const char *folder;            /* folder of this platform's results */
+    const char *hosts;             /* hosts_text() */
+    struct memory_estimate memory; /* predicted, of a rank, without what a case opens */
+    struct check_failures tried;   /* checks that failed before the first block */
 };
 
 struct run_results;

@@ -28,8 +28,8 @@ struct adamw *adamw_open_shard(enum work_model model, size_t count, size_t all, 
     *o = (struct adamw){
         .model = model, .count = count, .share = (double)count / (double)all, .learning_rate = learning_rate
     };
-    o->first = device_new(count, sizeof(float));
-    o->second = device_new(count, sizeof(float));
+    o->first = device_new(MEMORY_MOMENTS, count, sizeof(float));
+    o->second = device_new(MEMORY_MOMENTS, count, sizeof(float));
     return o;
 }
 

@@ -61,8 +61,10 @@ static struct chain chain_of(const struct branch_settings *of)
 static void open_norm(struct branch *b)
 {
     const size_t cols = (size_t)b->of.cols;
-    b->norm = (struct norm_weights){ device_new(cols, sizeof(float)), device_new(cols, sizeof(float)),
-                                     device_new(cols, sizeof(float)), device_new(cols, sizeof(float)) };
+    b->norm = (struct norm_weights){ device_new(MEMORY_PARAMETERS, cols, sizeof(float)),
+                                     device_new(MEMORY_PARAMETERS, cols, sizeof(float)),
+                                     device_new(MEMORY_GRADIENTS, cols, sizeof(float)),
+                                     device_new(MEMORY_GRADIENTS, cols, sizeof(float)) };
     device_fill(b->norm.weight, 1, cols);
 }
 
@@ -92,14 +94,14 @@ struct branch *branch_open(struct branch_settings settings, uint64_t seed)
     if (settings.kind == BRANCH_MICRO) {
         b->v = open_parameter(b, &random);
         b->w = open_parameter(b, &random);
-        b->v_gradient = device_new(cells_of(&settings), sizeof(float));
-        b->w_gradient = device_new(cells_of(&settings), sizeof(float));
+        b->v_gradient = device_new(MEMORY_GRADIENTS, cells_of(&settings), sizeof(float));
+        b->w_gradient = device_new(MEMORY_GRADIENTS, cells_of(&settings), sizeof(float));
     } else {
         open_norm(b);
     }
     if (settings.way == BRANCH_FUSED) {
         b->fused = device_chain_open(chain_of(&settings));
-        b->end = device_new(cells_of(&settings), cell_bytes(&settings));
+        b->end = device_new(MEMORY_ACTIVATIONS, cells_of(&settings), cell_bytes(&settings));
     }
     return b;
 }
@@ -238,7 +240,7 @@ void branch_update(struct branch *b, float rate)
     struct branch_part part[2];
     const int parts = branch_parts(b, part);
     for (int i = 0; i < parts; i++) {
-        float *step = device_new(part[i].count, sizeof *step);
+        float *step = device_new(MEMORY_GRADIENTS, part[i].count, sizeof *step);
         device_scale(step, part[i].gradient, -rate, part[i].count);
         device_add(part[i].value, step, part[i].count);
         device_free(step);

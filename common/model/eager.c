@@ -72,7 +72,7 @@ static size_t tensor_bytes(const struct eager *e)
 static void *allocate(struct eager *e)
 {
     void *memory = list_take(&e->unused);
-    return memory ? memory : device_new(tensor_bytes(e), 1);
+    return memory ? memory : device_new(MEMORY_ACTIVATIONS, tensor_bytes(e), 1);
 }
 
 static void release(struct eager *e, void *memory)
@@ -204,9 +204,9 @@ struct tensor *eager_layer_norm(struct eager *e, struct tensor *a, struct norm_w
 {
     float *moments = list_take(&e->moments);
     if (!e->scratch)
-        e->scratch = device_new(device_pointwise_scratch(e->cols, e->half), sizeof *e->scratch);
+        e->scratch = device_new(MEMORY_ACTIVATIONS, device_pointwise_scratch(e->cols, e->half), sizeof *e->scratch);
     if (!moments)
-        moments = device_new(2 * e->rows, sizeof *moments);
+        moments = device_new(MEMORY_ACTIVATIONS, 2 * e->rows, sizeof *moments);
     return dispatch(
         e, (struct node){
                .call = { .op = POINTWISE_LAYER_NORM, .weight = norm.weight, .bias = norm.bias, .moments = moments },

@@ -45,7 +45,7 @@ struct memory_estimate loader_memory(const struct workload *workload, const stru
 /* Write where each sequence of a batch lies, and deliver it. */
 static void place_sequences(struct loader *l, int most_samples)
 {
-    l->sequences = device_staging_buffer_open((size_t)most_samples, sizeof(struct sequence));
+    l->sequences = device_staging_buffer_open(MEMORY_DATA, (size_t)most_samples, sizeof(struct sequence));
     struct sequence *list = l->sequences.host;
     for (int i = 0; i < most_samples; i++)
         list[i] = (struct sequence){ .first = i * l->set.words, .tokens = l->set.words, .extent = l->set.words };
@@ -78,7 +78,7 @@ struct loader *loader_open(const struct workload *workload, const struct run *ru
     size_t sample = (size_t)l->set.words * sizeof(union word);
     l->head = sample_set_head(most_samples);
     for (int i = 0; i < 2; i++) {
-        l->staging[i] = device_staging_buffer_open(l->head + (size_t)most_samples * sample, 1);
+        l->staging[i] = device_staging_buffer_open(MEMORY_DATA, l->head + (size_t)most_samples * sample, 1);
         place_batch(l, i);
     }
     return l;

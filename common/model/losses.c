@@ -6,7 +6,7 @@
 
 void losses_open(struct losses *losses)
 {
-    losses->sum = device_new(LOSSES_KEPT, sizeof *losses->sum);
+    losses->sum = device_new(MEMORY_ACTIVATIONS, LOSSES_KEPT, sizeof *losses->sum);
     losses->passes = 0;
 }
 

@@ -70,7 +70,7 @@ static void shape(union model_settings *settings, struct run *run, int shape)
 
 static float *rows_of(struct batch_most most, int width)
 {
-    return device_new((size_t)most.samples * (size_t)width, sizeof(float));
+    return device_new(MEMORY_ACTIVATIONS, (size_t)most.samples * (size_t)width, sizeof(float));
 }
 
 static void *open_activations(const union model_settings *settings, struct batch_most most)
@@ -81,10 +81,12 @@ static void *open_activations(const union model_settings *settings, struct batch
     a->output = memory_new((size_t)last + 1, sizeof *a->output);
     a->slope = memory_new((size_t)last + 1, sizeof *a->slope);
     for (int layer = 0; layer <= last; layer++) {
+        ledger_layer(layer);
         a->output[layer] = rows_of(most, width(&a->of, layer + 1));
         if (layer < last)
             a->slope[layer] = rows_of(most, width(&a->of, layer + 1));
     }
+    ledger_layer(-1);
     for (int i = 0; i < 2 && i < last; i++)
         a->back[i] = rows_of(most, a->of.hidden_dim);
     return a;

@@ -33,8 +33,8 @@ struct model *model_open_in_shards(const struct workload *workload, uint64_t see
 struct model *model_open(const struct workload *workload, uint64_t seed, struct batch_most most)
 {
     struct model *m = model_open_in_shards(workload, seed, most);
-    m->parameters = device_new(m->count, sizeof *m->parameters);
-    m->gradients = device_new(m->count, sizeof *m->gradients);
+    m->parameters = device_new(MEMORY_PARAMETERS, m->count, sizeof *m->parameters);
+    m->gradients = device_new(MEMORY_GRADIENTS, m->count, sizeof *m->gradients);
     for (int i = 0; i < m->layers; i++) {
         m->layer[i].parameters = m->parameters + m->layer[i].first;
         m->layer[i].gradients = m->gradients + m->layer[i].first;
@@ -58,7 +58,7 @@ void model_close(struct model *m)
 struct memory_estimate model_memory(const struct workload *workload, struct batch_most most)
 {
     struct memory_estimate memory = { 0 };
-    memory.of[MEMORY_MODEL] = 2 * workload_gradient_bytes(workload); /* parameters, gradients */
+    memory.of[MEMORY_PARAMETERS] = memory.of[MEMORY_GRADIENTS] = workload_gradient_bytes(workload);
     memory.of[MEMORY_ACTIVATIONS] = workload->type->bytes(&workload->of, most);
     return memory;
 }
@@ -91,7 +91,7 @@ void model_freeze(struct model *m, int layer)
     if (m->frozen >= 0)
         m->layer[m->frozen].gradients = m->gradients + m->layer[m->frozen].first;
     if (layer >= 0 && !m->unwanted)
-        m->unwanted = device_new(most, sizeof *m->unwanted);
+        m->unwanted = device_new(MEMORY_GRADIENTS, most, sizeof *m->unwanted);
     if (layer >= 0)
         m->layer[layer].gradients = m->unwanted;
     m->frozen = layer;
@@ -125,16 +125,19 @@ void model_forward(struct model *m, const struct batch *batch)
 {
     device_draw_jitter(m->workload.type->costs);
     for (int layer = 0; layer < m->layers; layer++) {
+        ledger_layer(layer);
         if (m->hooks.before_layer)
             m->hooks.before_layer(m->hooks.argument, layer);
         charge(m, batch, layer, WORK_FORWARD);
         m->workload.type->forward(m, batch, layer);
     }
+    ledger_layer(-1);
 }
 
 void model_backward(struct model *m, const struct batch *batch)
 {
     for (int layer = m->layers; layer-- > 0;) {
+        ledger_layer(layer);
         if (m->hooks.before_layer)
             m->hooks.before_layer(m->hooks.argument, layer);
         charge(m, batch, layer, WORK_BACKWARD);
@@ -142,6 +145,7 @@ void model_backward(struct model *m, const struct batch *batch)
         if (m->hooks.gradients_ready && layer != m->frozen)
             m->hooks.gradients_ready(m->hooks.argument, layer);
     }
+    ledger_layer(-1);
 }
 
 double model_loss(const struct model *m, int passes)

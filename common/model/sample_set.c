@@ -28,9 +28,9 @@ static size_t samples_of(const struct run *run, int most_samples)
 static void draw(struct sample_set *set, uint64_t seed)
 {
     const size_t width = (size_t)set->words;
-    set->word = memory_new(set->count * width, sizeof *set->word);
-    set->label = memory_new(set->count, sizeof *set->label);
-    set->order = memory_new(set->count, sizeof *set->order);
+    set->word = memory_new_array(MEMORY_DATA, set->count * width, sizeof *set->word);
+    set->label = memory_new_array(MEMORY_DATA, set->count, sizeof *set->label);
+    set->order = memory_new_array(MEMORY_DATA, set->count, sizeof *set->order);
     struct random random;
     random_seed_plus(&random, seed, 1); /* the seed itself draws the weights */
     for (size_t i = 0; i < set->count; i++) {
@@ -58,9 +58,9 @@ struct sample_set sample_set_open(const struct workload *workload, const struct 
 
 void sample_set_close(struct sample_set *set)
 {
-    free(set->word);
-    free(set->label);
-    free(set->order);
+    memory_free_array(set->word);
+    memory_free_array(set->label);
+    memory_free_array(set->order);
 }
 
 double sample_set_bytes(const struct workload *workload, const struct run *run, int most_samples)

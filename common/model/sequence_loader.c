@@ -50,13 +50,13 @@ static void draw_words(struct sequence_loader *l, int vocab, uint64_t seed)
     const struct token_corpus *corpus = l->corpus;
     struct random random;
     random_seed_plus(&random, seed, 1); /* the seed itself draws lengths and labels */
-    l->begin = memory_new((size_t)corpus->count, sizeof *l->begin);
+    l->begin = memory_new_array(MEMORY_DATA, (size_t)corpus->count, sizeof *l->begin);
     size_t tokens = 0;
     for (int i = 0; i < corpus->count; i++) {
         l->begin[i] = tokens;
         tokens += (size_t)corpus->length[i];
     }
-    l->word = memory_new(tokens, sizeof *l->word);
+    l->word = memory_new_array(MEMORY_DATA, tokens, sizeof *l->word);
     for (size_t i = 0; i < tokens; i++)
         l->word[i] = 1 + (int32_t)random_below(&random, (uint32_t)vocab - 1);
 }
@@ -69,7 +69,7 @@ struct sequence_loader *sequence_loader_open(const struct token_corpus *corpus, 
     if (device_computes())
         draw_words(l, vocab, seed);
     l->most_texts = (int)most.samples;
-    l->staging = device_staging_buffer_open(lists_bytes((size_t)most.samples, (size_t)most.rows), 1);
+    l->staging = device_staging_buffer_open(MEMORY_DATA, lists_bytes((size_t)most.samples, (size_t)most.rows), 1);
     l->host = lists_in(l->staging.host, l->most_texts);
     struct lists there = lists_in(l->staging.device, l->most_texts);
     l->batch =
@@ -89,8 +89,8 @@ struct memory_estimate sequence_loader_memory(const struct token_recipe *recipe,
 
 void sequence_loader_close(struct sequence_loader *l)
 {
-    free(l->word);
-    free(l->begin);
+    memory_free_array(l->word);
+    memory_free_array(l->begin);
     device_staging_buffer_close(&l->staging);
     free(l);
 }

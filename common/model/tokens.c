@@ -60,8 +60,8 @@ struct token_corpus *token_corpus_open(const struct token_recipe *recipe)
 {
     struct token_corpus *corpus = memory_new(1, sizeof *corpus);
     corpus->count = (int)token_recipe_texts(recipe);
-    corpus->length = memory_new((size_t)corpus->count, sizeof *corpus->length);
-    corpus->label = memory_new((size_t)corpus->count, sizeof *corpus->label);
+    corpus->length = memory_new_array(MEMORY_DATA, (size_t)corpus->count, sizeof *corpus->length);
+    corpus->label = memory_new_array(MEMORY_DATA, (size_t)corpus->count, sizeof *corpus->label);
     struct random random;
     random_seed(&random, recipe->seed);
     for (int i = 0; i < corpus->count; i++) {
@@ -73,8 +73,8 @@ struct token_corpus *token_corpus_open(const struct token_recipe *recipe)
 
 void token_corpus_close(struct token_corpus *corpus)
 {
-    free(corpus->length);
-    free(corpus->label);
+    memory_free_array(corpus->length);
+    memory_free_array(corpus->label);
     free(corpus);
 }
 
@@ -240,7 +240,7 @@ struct batch_schedule *batch_schedule_open(const struct token_recipe *recipe, co
     schedule->is_packed = policy.is_packed;
     schedule->batches = memory_new(ranks, sizeof *schedule->batches);
     schedule->batch = memory_new(ranks, sizeof *schedule->batch);
-    schedule->example = memory_new((size_t)corpus->count, sizeof *schedule->example);
+    schedule->example = memory_new_array(MEMORY_DATA, (size_t)corpus->count, sizeof *schedule->example);
     schedule->texts = corpus->count;
     for (int i = 0; i < corpus->count; i++)
         schedule->tokens += corpus->length[i];
@@ -260,7 +260,7 @@ void batch_schedule_close(struct batch_schedule *schedule)
         free(schedule->batch[rank]);
     free(schedule->batch);
     free(schedule->batches);
-    free(schedule->example);
+    memory_free_array(schedule->example);
     if (schedule->drawn)
         token_corpus_close(schedule->drawn);
     free(schedule);

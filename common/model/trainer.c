@@ -20,7 +20,7 @@ struct trainer *trainer_open_for(const struct workload *workload, const struct r
 struct memory_estimate trainer_memory_for(const struct workload *workload, struct batch_most most)
 {
     struct memory_estimate memory = model_memory(workload, most);
-    memory.of[MEMORY_MODEL] += 2 * workload_gradient_bytes(workload); /* two moments */
+    memory.of[MEMORY_MOMENTS] = 2 * workload_gradient_bytes(workload);
     return memory;
 }
 

@@ -225,7 +225,7 @@ static void list_shared(struct buffer list[SHARED], struct activations *a, struc
 static void open_buffers(const struct buffer *list, int count)
 {
     for (int i = 0; i < count; i++)
-        *list[i].at = device_new((size_t)list[i].floats, sizeof(float));
+        *list[i].at = device_new(MEMORY_ACTIVATIONS, (size_t)list[i].floats, sizeof(float));
 }
 
 static void *open_activations(const union model_settings *settings, struct batch_most most)
@@ -243,9 +243,11 @@ static void *open_activations(const union model_settings *settings, struct batch
     open_buffers(shared, SHARED);
     a->block = memory_new((size_t)a->of.num_blocks, sizeof *a->block);
     for (int i = 0; i < a->of.num_blocks; i++) {
+        ledger_layer(i + 1);
         list_block(of_block, &a->block[i], &a->of, most.rows);
         open_buffers(of_block, OF_BLOCK);
     }
+    ledger_layer(-1);
     return a;
 }
 

@@ -70,8 +70,8 @@ struct worker_loader *worker_loader_open(const struct workload *workload, const 
     for (int i = 0; i < slots_of(most_workers); i++) {
         struct slot *slot = &l->slots[i];
         slot->loader = l;
-        slot->staging =
-            device_staging_buffer_open(l->head + (size_t)most_samples * (size_t)l->set.words * sizeof(union word), 1);
+        slot->staging = device_staging_buffer_open(
+            MEMORY_DATA, l->head + (size_t)most_samples * (size_t)l->set.words * sizeof(union word), 1);
         slot->batch.labels = slot->staging.device;
         slot->batch.features = (const float *)((const char *)slot->staging.device + l->head);
     }

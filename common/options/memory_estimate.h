@@ -8,29 +8,27 @@
 #ifndef LOCKSTEP_MEMORY_ESTIMATE_H
 #define LOCKSTEP_MEMORY_ESTIMATE_H
 
-enum memory_use {
-    MEMORY_PROGRAM,     /* the process itself, with its libraries */
-    MEMORY_MODEL,       /* parameters, gradients, optimizer moments */
-    MEMORY_ACTIVATIONS, /* activations of a batch */
-    MEMORY_DATA,        /* the data set and its batches */
-    MEMORY_MESSAGES,    /* buffers of all-reduces besides the gradients */
-    MEMORY_RECORD,      /* spans, and results computed from them */
-    NEEDS
-};
+#include "base/ledger.h"
 
-/* Bytes. */
+/* Bytes by owner. */
 struct memory_estimate {
-    double of[NEEDS];
+    double of[MEMORY_OWNERS];
 };
 
 double memory_estimate_sum(const struct memory_estimate *memory);
+
+/* Parameters and gradients, and the two moments of their optimizer: 16 bytes a parameter. */
+double memory_estimate_model(const struct memory_estimate *memory);
+
+/* Return the same bytes, all of one owner: a model that only measures. */
+struct memory_estimate memory_estimate_owned(struct memory_estimate memory, enum memory_owner owner);
 
 /* Return the larger of two successive phases of a run, the sum of two concurrent ones, or a multiple of one. */
 struct memory_estimate memory_estimate_most(struct memory_estimate a, struct memory_estimate b);
 struct memory_estimate memory_estimate_add(struct memory_estimate a, struct memory_estimate b);
 struct memory_estimate memory_estimate_times(struct memory_estimate memory, double times);
 
-/* Name of the largest use ("the data set"), and options that reduce it ("a smaller batch, fewer --steps …"). */
+/* Name of the largest part ("the data set"), and options that reduce it ("a smaller batch, fewer --steps …"). */
 const char *memory_estimate_largest(const struct memory_estimate *memory);
 const char *memory_estimate_cure(const struct memory_estimate *memory);
 

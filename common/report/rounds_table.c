@@ -18,6 +18,7 @@ static struct round_stats round_of(const struct outcome *o, int round)
     return (struct round_stats){ .slowest_step = NAN,
                                  .rank_skew = NAN,
                                  .mean = step_means_unknown,
+                                 .charges = { .rank = -1, .most = NAN, .all = NAN },
                                  .conditions = { .at = NAN, .taken_share = NAN } };
 }
 
@@ -59,6 +60,9 @@ static void put_round(struct csv *csv, const struct report *report, const struct
     csv_integer(csv, "is_disturbed", s.conditions.is_disturbed);
     csv_integer(csv, "redone", s.conditions.repetitions);
     report_put_terms(csv, &then.terms);
+    csv_index(csv, "charged_rank", s.charges.rank);
+    csv_ms(csv, "charged_ms", s.charges.most);
+    csv_ms(csv, "charged_to_all_ms", s.charges.all);
 }
 
 /* --- rows of earlier runs --------------------------------------------------------------------------------------- */
@@ -132,7 +136,7 @@ static struct earlier_rounds read_earlier(const struct report *report)
         return (struct earlier_rounds){ 0 }; /* there are none, or another program wrote the file */
     }
     const char *differs = difference(&earlier.table, &ours);
-    if (csv_column(&earlier.table, "predicted_transfer_ms") != earlier.table.columns - 1)
+    if (csv_column(&earlier.table, "charged_to_all_ms") != earlier.table.columns - 1) /* the last */
         differs = "version";
     if (differs) {
         warn("--add-rounds begins anew: %s is of a run with another %s", path, differs);

@@ -3,10 +3,12 @@
 #define LOCKSTEP_RUN_REPORT_H
 
 #include "analysis/case_stats.h"
+#include "analysis/memory_count.h"
 #include "base/csv.h"
 #include "base/files.h"
 #include "card/predict.h"
 #include "model/tokens.h"
+#include "options/memory_estimate.h"
 #include "options/run.h"
 
 /* Prediction of a round from the card scaled by the machine's speed at that time, and that speed as factors of the card's times. */
@@ -27,10 +29,13 @@ struct outcome {
     bool shares_cores;          /* card_is_oversubscribed() */
     struct case_stats stats;
     struct case_summary summary;
-    struct prediction prediction; /* made before the first round */
-    struct drifted *then;         /* (rounds); NULL if there is no prediction */
-    double guess;                 /* seconds; NaN without a guess */
-    struct timeline picture;      /* spans of one round, for lanes and trace (picture.h) */
+    struct prediction prediction;    /* made before the first round */
+    struct drifted *then;            /* (rounds); NULL if there is no prediction */
+    double guess;                    /* seconds; NaN without a guess */
+    struct memory_count *memory;     /* (ranks) in the last block; NULL: not counted */
+    size_t layer[LEDGER_LAYERS];     /* bytes of rank 0's activations by layer then, where the model is */
+    struct memory_estimate foreseen; /* of a rank; NaN for what this run does not open */
+    struct timeline picture;         /* spans of one round, for lanes and trace (picture.h) */
 };
 
 /* A suspect of a case's step (analysis/bound_by.h), by outcomes of the report. */

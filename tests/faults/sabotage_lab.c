@@ -69,7 +69,7 @@ static const float *own_terms(const struct operation *operation)
 static void put_aside(const struct operation *operation)
 {
     if (!aside)
-        aside = device_new(operation->op.count, sizeof *aside);
+        aside = device_new(MEMORY_DATA, operation->op.count, sizeof *aside);
     device_copy(aside, operation->op.send, operation->op.count);
 }
 

@@ -64,7 +64,7 @@ static void *host_new(size_t count, size_t size)
 
 static void *gpu_new(size_t count, size_t size)
 {
-    return test.gpu[test.gpus++] = device_new(count, size);
+    return test.gpu[test.gpus++] = device_new(MEMORY_DATA, count, size);
 }
 
 static size_t cells(int B, int N)
@@ -695,7 +695,7 @@ TEST(test_copies)
     enum { COUNT = 1025 };
     begin_case(0, 1);
     struct twin x = random_twin(COUNT);
-    float *sampled = host_new(COUNT, sizeof *sampled), *stage = device_stage_new(COUNT * sizeof *stage);
+    float *sampled = host_new(COUNT, sizeof *sampled), *stage = device_stage_new(MEMORY_DATA, COUNT * sizeof *stage);
     expect_alike("put and fetch", x, 0);
     device_sample(sampled, x.gpu, sizeof(float), 31, COUNT / 31);
     for (int i = 0; i < COUNT / 31; i++)
@@ -709,7 +709,7 @@ TEST(test_copies)
         x.host[i] = (float)(2 * i);
     expect_alike("put later", x, 0);
     device_stage_free(stage);
-    void *mapped = device_map(COUNT);
+    void *mapped = device_map(MEMORY_DATA, COUNT);
     device_put(mapped, sampled, 31);
     for (int i = 0; i < 100; i++) /* device_unmap() must wait for this work */
         device_fill(mapped, 1, COUNT / sizeof(float));
@@ -725,8 +725,8 @@ TEST(test_copies_beside)
     for (int is_pinned = 0; is_pinned < 2; is_pinned++) {
         begin_case(is_pinned, 0);
         float *batch[2] = { gpu_new(COUNT, sizeof(float)), gpu_new(COUNT, sizeof(float)) };
-        float *host =
-            is_pinned ? device_stage_new(STEPS * COUNT * sizeof *host) : host_new(STEPS * COUNT, sizeof *host);
+        float *host = is_pinned ? device_stage_new(MEMORY_DATA, STEPS * COUNT * sizeof *host)
+                                : host_new(STEPS * COUNT, sizeof *host);
         struct twin sum = twin_new(COUNT), busy = random_twin(COUNT);
         device_fill(sum.gpu, 0, COUNT);
         for (int i = 0; i < STEPS * COUNT; i++)
@@ -769,7 +769,7 @@ static void *deliver(void *buffer)
 TEST(test_inbox)
 {
     int32_t got[1025];
-    struct device_staging_buffer buffer = device_staging_buffer_open(1025, sizeof *got);
+    struct device_staging_buffer buffer = device_staging_buffer_open(MEMORY_DATA, 1025, sizeof *got);
     for (int32_t i = 0; i < 1025; i++)
         ((int32_t *)buffer.host)[i] = i + 1;
     pthread_t thread;

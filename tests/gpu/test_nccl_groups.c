@@ -15,7 +15,7 @@ int main(void)
     collective_begin(world, true, 2); /* a rank waits for half of it */
     struct collective *c = collective_open(world, NULL);
     const struct group *others = collective_split(c, rank < last ? 0 : -1, 0);
-    float *x = device_new(2, sizeof *x);
+    float *x = device_new(MEMORY_DATA, 2, sizeof *x);
     if (rank == last)
         world_sleep(50);
     int ticket = collective_start(c, all_reduce(TYPE_F32, x, x, 1));

@@ -62,7 +62,7 @@ static float value(const void *x, size_t i, bool is_bf16)
 static struct twin random_twin(size_t count, bool is_bf16)
 {
     const size_t size = size_of(is_bf16);
-    struct twin x = { memory_new(count + 1, size), device_new(count + 1, size), count, is_bf16 };
+    struct twin x = { memory_new(count + 1, size), device_new(MEMORY_DATA, count + 1, size), count, is_bf16 };
     test.host[test.twins] = x.host;
     test.gpu[test.twins++] = x.gpu;
     x.host = (char *)x.host + test.shift * size;
@@ -137,7 +137,7 @@ static void check_operation(struct pointwise of, bool adds)
                 moments = random_twin(2 * of.rows, false), of_weight = random_twin(of.cols, false),
                 of_bias = random_twin(of.cols, false);
     float *scratch = memory_new(cpu(device_pointwise_scratch)(of.cols, of.half), sizeof *scratch),
-          *gpu_scratch = device_new(device_pointwise_scratch(of.cols, of.half), sizeof *gpu_scratch);
+          *gpu_scratch = device_new(MEMORY_DATA, device_pointwise_scratch(of.cols, of.half), sizeof *gpu_scratch);
     struct pointwise_back back = { .of = of, .adds_a = adds, .adds_b = adds }, gpu;
     back.of.a = a.host, back.of.b = b.host, back.of.y = y.host, back.of.moments = moments.host;
     back.of.weight = weight.host, back.of.bias = bias.host, back.dy = dy.host, back.da = da.host, back.db = db.host;

@@ -76,7 +76,7 @@ for seed in 1 2 3; do
         grep -q ",\?hidden," "by_seed $seed/$tables/$table.csv" || complain "$seed: $table.csv has no hidden case"
     done
     files=$(cd "by_seed $seed/$tables" && echo *)
-    [[ $files == "card.csv lanes.csv ranks.csv rounds.csv spans.csv summary.csv trace.json$verdict" ]] || complain "$seed: tables: $files"
+    [[ $files == "card.csv lanes.csv memory.csv ranks.csv rounds.csv spans.csv summary.csv trace.json$verdict" ]] || complain "$seed: tables: $files"
     [[ ! -e "by_seed $seed/platforms/blog/$name" ]] || complain "$seed: looks like the results of a real run"
 done
 (($(printf '%s\n' "${seen[@]}" | sort -u | wc -l) > 1)) || complain "every seed draws ${seen[0]}"

@@ -242,7 +242,7 @@ static int compare(const struct card *card, const struct card_uses *uses, const 
     if (rank == 0 && !csv.out)
         die(STATUS_WRONG, "%s cannot be written", table);
     const size_t most = (size_t)largest_buffer;
-    struct buffers buffers = { device_new(most, 1), device_new(most, 1) };
+    struct buffers buffers = { device_new(MEMORY_DATA, most, 1), device_new(MEMORY_DATA, most, 1) };
     struct collective *c = collective_open(world, NULL);
     const struct group *group = NULL;
     int wrong = 0;

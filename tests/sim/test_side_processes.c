@@ -129,7 +129,7 @@ static void a_part_of_the_world_starts_its_own(void)
 static void every_kind_gives_exact_results(struct collective *c, const struct group *group, struct trial_members m)
 {
     const size_t elements = 5000;
-    char *fake = device_new(2 * RANKS * elements, sizeof(float));
+    char *fake = device_new(MEMORY_DATA, 2 * RANKS * elements, sizeof(float));
     for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++) {
         struct collective_op ops[TRIAL_OPS];
         int count = trial_list(ops, &m, type, elements);

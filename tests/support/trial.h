@@ -120,7 +120,7 @@ static inline struct trial trial_open(struct collective_op op, const struct tria
             t.after[i] = trial_result(&op, m, seed, i - receive);
     }
     size_t size = trial_bytes(op.type);
-    t.memory = device_computes() ? device_new(t.elements, size) : memory_new(t.elements, size);
+    t.memory = device_computes() ? device_new(MEMORY_DATA, t.elements, size) : memory_new(t.elements, size);
     bool is_used = op.kind == BROADCAST ? is_source || in_place : op.kind != SEND_RECEIVE || op.to >= 0;
     t.op.send = is_used ? t.memory + send * size : NULL;
     t.op.receive = op.kind == SEND_RECEIVE && op.from < 0 ? NULL : t.memory + receive * size;

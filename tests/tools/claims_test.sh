@@ -339,7 +339,7 @@ measure() # PLACE SERIES...: write the tables of a run. A series is "CASE LAUNCH
         done
     } >"$results/$1/07_test/summary.csv"
     {
-        echo "case,round,slowest_step_ms,launch,data_ms,predicted_then_ms,local_drift,taken_share,is_disturbed"
+        echo "case,round,slowest_step_ms,launch,data_ms,predicted_then_ms,local_drift,taken_share,is_disturbed${charged:+,charged_rank,charged_ms,charged_to_all_ms}"
         for series in "${@:2}"; do
             read -r name launch predicted ms <<<"$series"
             round=0
@@ -347,7 +347,7 @@ measure() # PLACE SERIES...: write the tables of a run. A series is "CASE LAUNCH
                 drift=1
                 [[ $ms != *x* ]] || drift=${ms#*x}
                 echo "$name,$((round++)),${ms%%[!0-9.]*},$launch,${ms%%[!0-9.]*},$(awk "BEGIN { print $predicted * $drift }"),$drift,$(
-                    [[ $ms == *!* ]] && echo 0.31,1 || echo 0.01,0)"
+                    [[ $ms == *!* ]] && echo 0.31,1 || echo 0.01,0)${charged:+,$charged}"
             done
         done
     } >"$results/$1/07_test/rounds.csv"
@@ -462,6 +462,18 @@ expect "it,base,any,blamed_rank,=,2,,shape,w"
 row "another rank" "base 70.50 100.00 WRONG: it"
 blamed='' measure . "base 0 100 $steps"
 row "no rank" "base 70.50 100.00 too noisy: it, no rank stands out"
+# The newest launch tells too little, all launches together enough: four rounds for one of four ranks, three quarters of the waiting.
+blamed='' charged=2,30,35 measure . "base 0 100 100 100" "base 1 100 100 100"
+expect "it,base,any,blamed_rank,=,2,,shape,w"
+row "by all launches" "base 70.50 100.00 as predicted"
+expect "it,base,any,blamed_rank,=,1,,shape,w"
+row "by all launches, another" "base 70.50 100.00 WRONG: it"
+blamed='' charged=2,30,35 measure . "base 0 100 100 100" "base 1 100 100 100!"
+row "three rounds are too few" "base 70.50 100.00 too noisy: it, no rank stands out"
+blamed='' charged=2,30,45 measure . "base 0 100 100 100" "base 1 100 100 100"
+row "two thirds are too little" "base 70.50 100.00 too noisy: it, no rank stands out"
+blamed='' charged=2,1,1 measure . "base 0 100 100 100" "base 1 100 100 100"
+row "a hundredth of a step is too little" "base 70.50 100.00 too noisy: it, no rank stands out"
 expect "it,base,any,slowest_step_ms,=,100,,shape,w"
 check "time is never equal" 2 "07_test.csv:3: wrong relation '='"
 expect "it,base,any,loss,same,1.5,,ratio,w"

@@ -30,7 +30,7 @@ static size_t cells_of(struct branch_settings of)
 /* Run forward on features in host memory. */
 static void forward(struct branch *branch, const float *x, size_t count)
 {
-    float *features = device_new(count, sizeof *features);
+    float *features = device_new(MEMORY_DATA, count, sizeof *features);
     device_put(features, x, count * sizeof *x);
     branch_forward(branch, features, count);
     device_free(features);

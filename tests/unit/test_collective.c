@@ -57,7 +57,7 @@ static float poison(int i)
 
 static struct buffers fill(void)
 {
-    struct buffers b = { device_new(COUNT, sizeof(float)), device_new(COUNT, sizeof(float)) };
+    struct buffers b = { device_new(MEMORY_DATA, COUNT, sizeof(float)), device_new(MEMORY_DATA, COUNT, sizeof(float)) };
     put(b.send, my_value);
     put(b.receive, poison);
     return b;
@@ -154,7 +154,8 @@ struct halves {
 static struct halves put_halves(const uint16_t *values)
 {
     static const uint16_t poison[HALVES] = { 0x7fc0, 0x7fc0, 0x7fc0, 0x7fc0 };
-    struct halves h = { device_new(HALVES, sizeof *h.send), device_new(HALVES, sizeof *h.receive) };
+    struct halves h = { device_new(MEMORY_DATA, HALVES, sizeof *h.send),
+                        device_new(MEMORY_DATA, HALVES, sizeof *h.receive) };
     device_put(h.send, values, sizeof poison);
     device_put(h.receive, poison, sizeof poison);
     return h;
@@ -304,7 +305,7 @@ static void sum_in_place(struct collective *c, float *terms, bool is_started)
 TEST(a_sum_may_take_the_place_of_its_terms)
 {
     struct collective *c = collective_open(world, NULL);
-    float *terms = device_new(COUNT, sizeof *terms);
+    float *terms = device_new(MEMORY_DATA, COUNT, sizeof *terms);
     for (enum check check = CHECK_NOTHING; check <= CHECK_KEPT; check++)
         for (int is_started = 0; is_started <= 1; is_started++) {
             collective_check(c, check);
@@ -330,7 +331,8 @@ TEST(a_long_sum_is_whole)
 {
     enum { LONG = (5 << 20) / sizeof(float) + 12347 };
     struct collective *c = collective_open(world, NULL);
-    float *send = device_new(LONG, sizeof *send), *receive = device_new(LONG, sizeof *receive);
+    float *send = device_new(MEMORY_DATA, LONG, sizeof *send),
+          *receive = device_new(MEMORY_DATA, LONG, sizeof *receive);
     float *values = memory_new(LONG, sizeof *values);
     collective_check(c, CHECK_EACH);
     for (int in_place = 0; in_place <= 1; in_place++) {
@@ -355,7 +357,7 @@ TEST(a_long_sum_is_whole)
 TEST(a_wrong_sum_in_place_is_noticed)
 {
     struct collective *c = collective_open(world, NULL);
-    float *terms = device_new(COUNT, sizeof *terms);
+    float *terms = device_new(MEMORY_DATA, COUNT, sizeof *terms);
     for (enum check check = CHECK_EACH; check <= CHECK_KEPT; check++)
         for (int is_started = 0; is_started <= 1; is_started++)
             for (sabotage = HONEST; sabotage <= LOST; sabotage++) {
@@ -372,7 +374,7 @@ TEST(a_wrong_sum_in_place_is_noticed)
 TEST(every_element_in_place_has_its_turn)
 {
     struct collective *c = collective_open(world, NULL);
-    float *terms = device_new(COUNT, sizeof *terms);
+    float *terms = device_new(MEMORY_DATA, COUNT, sizeof *terms);
     sabotage = STUCK;
     for (int turns = 0; turns < 3; turns++) {
         int wrong = 0;
@@ -393,7 +395,7 @@ TEST(every_element_in_place_has_its_turn)
 TEST(a_sum_whose_terms_are_gone_is_wrong)
 {
     struct collective *c = collective_open(world, NULL);
-    float *terms = device_new(COUNT, sizeof *terms);
+    float *terms = device_new(MEMORY_DATA, COUNT, sizeof *terms);
     collective_check(c, CHECK_KEPT);
     sum_in_place(c, terms, false);
     collective_check(c, CHECK_NOTHING);
@@ -620,7 +622,7 @@ TEST(spans_tell_groups_apart)
 TEST(a_barrier_leaves_the_last_result_to_check)
 {
     struct collective *c = collective_open(world, NULL);
-    float *terms = device_new(COUNT, sizeof *terms);
+    float *terms = device_new(MEMORY_DATA, COUNT, sizeof *terms);
     collective_check(c, CHECK_KEPT);
     for (int is_started = 0; is_started <= 1; is_started++)
         for (sabotage = HONEST; sabotage <= FLIPPED; sabotage++) {
@@ -642,7 +644,7 @@ TEST(operations_take_their_place_among_the_work)
 {
     enum { LONG = 1 << 20 };
     struct collective *c = collective_open(world, NULL);
-    float *work = device_new(LONG, sizeof *work), *copy = device_new(COUNT, sizeof *copy),
+    float *work = device_new(MEMORY_DATA, LONG, sizeof *work), *copy = device_new(MEMORY_DATA, COUNT, sizeof *copy),
           *host = memory_new(COUNT, sizeof *host);
     struct buffers b = fill();
     for (int is_started = 0; is_started <= 1; is_started++) {

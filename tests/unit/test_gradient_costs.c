@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-static const struct own_cost list[] = { STARTED_SMALL_COSTS, STARTED_LARGE_COSTS,  ADDING_COSTS,
-                                        ROUNDING_COSTS,      ROUNDING_LARGE_COSTS, { 0 } };
+static const struct own_cost list[] = { STARTED_SMALL_COSTS, STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS, ADDING_COSTS,
+                                        ROUNDING_COSTS,      ROUNDING_LARGE_COSTS, BF16_SUM_COSTS,      { 0 } };
 
 static bool is_close(double a, double b)
 {
@@ -56,6 +56,16 @@ TEST(rounding_beyond_the_caches_is_another_cost)
     assert_true(is_close(rounding_large_seconds(&card, 1e6), 5e-4));
 }
 
+/* Sums of floats take 1 ms at any size. */
+TEST(adding_bf16_takes_longer_by_the_byte)
+{
+    struct card card = card_here();
+    assert_true(is_close(bf16_sum_seconds(&card, 2, 1e6), 1e-3)); /* not measured */
+    set(&card, "bf16_sum_byte_s", 4e-10);
+    assert_true(is_close(bf16_sum_seconds(&card, 2, 1e6), 1.4e-3));
+    assert_true(bf16_sum_seconds(&card, 1, 1e6) <= 0);
+}
+
 TEST(what_is_not_measured_is_copied)
 {
     const struct card card = card_here();
@@ -72,8 +82,9 @@ TEST(a_started_sum_lies_between_those_measured)
     assert_true(is_close(started_seconds(&card, 2, 50 << 10), 2.5e-3));
     assert_true(is_close(started_seconds(&card, 2, 3 << 20), 5e-3));
     assert_true(is_close(started_seconds(&card, 2, 4.5 * (1 << 20)), 5.5e-3));
-    assert_true(is_close(started_seconds(&card, 2, 42 << 20), 8e-3)); /* along the last line */
-    assert_true(is_close(started_seconds(&card, 1, 3 << 20), 0));     /* one rank sends nothing */
+    assert_true(is_close(started_seconds(&card, 2, 20 << 20), 7.5e-3));
+    assert_true(is_close(started_seconds(&card, 2, 40 << 20), 10e-3)); /* along the last line */
+    assert_true(is_close(started_seconds(&card, 1, 3 << 20), 0));      /* one rank sends nothing */
 }
 
 /* A lab with large messages only does not measure small ones. */

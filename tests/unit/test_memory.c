@@ -106,7 +106,7 @@ TEST(a_trainer_takes_what_it_says)
     struct trainer *trainer = trainer_open(&small_mlp, &run, run.batch_size);
     struct memory_estimate memory = trainer_memory(&small_mlp, &run, run.batch_size);
     assert_taken(before, memory);
-    assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer->count) < 1);
+    assert_true(fabs(memory_estimate_model(&memory) - 16 * (double)trainer->count) < 1);
     trainer_close(trainer);
 }
 
@@ -121,7 +121,7 @@ TEST(a_trainer_of_texts_takes_what_it_says)
         struct trainer *trainer = trainer_open_for(&workload, &run_published_texts, most);
         struct memory_estimate memory = trainer_memory_for(&workload, most);
         assert_taken(before, memory);
-        assert_true(fabs(memory.of[MEMORY_MODEL] - 16 * (double)trainer->count) < 1);
+        assert_true(fabs(memory_estimate_model(&memory) - 16 * (double)trainer->count) < 1);
         trainer_close(trainer);
         before = taken.bytes;
         trainer = trainer_open(&workload, &run_published_texts, 8);
@@ -296,7 +296,7 @@ TEST(a_large_array_has_pages_of_its_own)
     memory_keep_freed(true);
     faults_of(BYTES);
     getrusage(RUSAGE_SELF, &before);
-    char *array = device_new(BYTES, 1);
+    char *array = device_new(MEMORY_DATA, BYTES, 1);
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_minflt - before.ru_minflt >= BYTES / HUGE_PAGE);
     assert_true((uintptr_t)array % HUGE_PAGE == 0 && array[0] == 0 && array[BYTES - 1] == 0);
@@ -309,7 +309,7 @@ TEST(arrays_of_any_size_are_aligned_and_zero)
     enum { SIZES = 6, LINE = 64 };
     const size_t bytes[SIZES] = { 0, 1, 64, (2 << 20) - 1, 2 << 20, (4 << 20) + 1 };
     for (int i = 0; i < SIZES; i++) {
-        char *array = device_new(bytes[i], 1);
+        char *array = device_new(MEMORY_DATA, bytes[i], 1);
         assert_true((uintptr_t)array % LINE == 0);
         for (size_t k = 0; k < bytes[i]; k++)
             assert_true(array[k] == 0);

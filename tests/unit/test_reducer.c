@@ -148,7 +148,7 @@ TEST(no_sync_adds_up_and_sends_once)
 {
     const struct workload workload = mlp_of(3);
     struct pair p = pair_open(&workload, &(struct reducer_settings){ .first = 1, .most = 60, .accumulates = true });
-    float *total = device_new(p.count, sizeof *total);
+    float *total = device_new(MEMORY_DATA, p.count, sizeof *total);
     for (int i = 0; i < STEPS; i++) {
         spans_restart(p.spans, 0, 0);
         for (int micro = 0; micro < 3; micro++) {
@@ -247,7 +247,7 @@ TEST(what_low_rank_leaves_out_is_sent_later)
         }
     }
     assert_true(apart > 0.01 * most); /* it does leave something out */
-    float *error = device_new(p.count, sizeof *error), *left = memory_new(p.count, sizeof *left);
+    float *error = device_new(MEMORY_DATA, p.count, sizeof *error), *left = memory_new(p.count, sizeof *left);
     device_copy(error, low_rank_error(reducer_low_rank(p.reducer)), p.count);
     collective_run(p.c, all_reduce(TYPE_F32, error, error, p.count));
     device_fetch(left, error, p.count * sizeof *left);

@@ -33,7 +33,7 @@ static void compare(const struct workload *workload)
     const struct group *all = collective_split(c, 0, 0);
     struct trainer *whole = trainer_open(workload, &run, BATCH);
     struct shards *shards = shards_open(workload, run.seed, loader_most(workload, BATCH), c, all);
-    float *gathered = device_new(whole->count, sizeof *gathered);
+    float *gathered = device_new(MEMORY_DATA, whole->count, sizeof *gathered);
     float *mine = memory_new(whole->count, sizeof *mine), *theirs = memory_new(whole->count, sizeof *theirs);
     trainer_restart(whole, share_even(&run, world_rank(world)), 0, 1.0f / (float)run_global_batch(&run));
     collective_check(c, CHECK_EACH);
@@ -123,11 +123,13 @@ TEST(messages_are_those_of_the_formula)
 TEST(a_rank_holds_its_part)
 {
     const struct batch_most none = { 0 };
-    const double one = shards_memory(&published_mlp, none, 1).of[MEMORY_MODEL],
-                 eight = shards_memory(&published_mlp, none, 8).of[MEMORY_MODEL];
+    const struct memory_estimate one = shards_memory(&published_mlp, none, 1),
+                                 eight = shards_memory(&published_mlp, none, 8);
     const double layer = 1025 * 1024 * sizeof(float); /* the largest */
-    assert_true(fabs(one - (4 * workload_gradient_bytes(&published_mlp) + 2 * layer)) < 1);
-    assert_true(fabs(eight - (4 * workload_gradient_bytes(&published_mlp) / 8 + 2 * layer)) < 256);
+    assert_true(fabs(memory_estimate_model(&one) - 4 * workload_gradient_bytes(&published_mlp)) < 1);
+    assert_true(fabs(memory_estimate_model(&eight) - 4 * workload_gradient_bytes(&published_mlp) / 8) < 256);
+    assert_true(fabs(one.of[MEMORY_COMMUNICATION] - 2 * layer) < 1);
+    assert_true(fabs(eight.of[MEMORY_COMMUNICATION] - 2 * layer) < 64);
 }
 
 AROUND_TESTS(open_ranks, close_ranks)

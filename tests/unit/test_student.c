@@ -18,7 +18,7 @@ AROUND_TESTS(open_device, device_close)
 
 static float *to_device(const float *values)
 {
-    float *on_device = device_new(STUDENT_PARAMETERS, sizeof *on_device);
+    float *on_device = device_new(MEMORY_DATA, STUDENT_PARAMETERS, sizeof *on_device);
     device_put(on_device, values, STUDENT_PARAMETERS * sizeof *values);
     return on_device;
 }

@@ -34,7 +34,7 @@ static const struct trained trained[] = {
 
 static double needed(const struct memory_estimate *memory)
 {
-    return memory->of[MEMORY_MODEL] + memory->of[MEMORY_ACTIVATIONS];
+    return memory_estimate_model(memory) + memory->of[MEMORY_ACTIVATIONS];
 }
 
 /* Computed bytes: the minimum, and the data set. */

@@ -12,7 +12,7 @@
 /* Return a copy of `host` in device memory; free `host`. */
 static void *to_device(void *host, size_t bytes)
 {
-    void *memory = device_new(bytes, 1);
+    void *memory = device_new(MEMORY_ACTIVATIONS, bytes, 1);
     device_put(memory, host, bytes);
     free(host);
     return memory;
@@ -133,7 +133,7 @@ void products_open(struct products *p, const struct step_sizes *sizes, const str
         float *weights = memory_new(count, sizeof *weights);
         random_fill(&random, weights, count, 1.0 / sqrt(l->K));
         p->weights[i] = to_device(weights, count * sizeof *weights);
-        p->gradient[i] = device_new(count, sizeof(float));
+        p->gradient[i] = device_new(MEMORY_ACTIVATIONS, count, sizeof(float));
     }
 }
 
@@ -170,8 +170,8 @@ void copy_open(struct copy *copy, size_t bytes)
     struct random random;
     random_seed(&random, (uint64_t)run_published.seed + 3);
     copy->bytes = bytes;
-    copy->from = device_new(bytes, 1);
-    copy->to = device_new(bytes, 1);
+    copy->from = device_new(MEMORY_ACTIVATIONS, bytes, 1);
+    copy->to = device_new(MEMORY_ACTIVATIONS, bytes, 1);
     float *numbers = draw_normal(&random, piece);
     for (size_t done = 0; done < bytes / sizeof(float); done += piece)
         device_put(copy->from + done, numbers, piece * sizeof *numbers);

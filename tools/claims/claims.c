@@ -25,7 +25,8 @@
  *     tolerance  for = (blank: 0), ~ and extra
  *     kind       exact | formula | sim: must hold wherever it can be tested; read from summary.csv, the newest launch
  *                ratio | shape: about time on real cores or GPUs, but not on a GPU shared under NCCL; read from rounds.csv, in
- *                each round of all launches. = is for blamed_rank only
+ *                each round of all launches. = is for blamed_rank only: of the newest launch or, if that has too few
+ *                rounds, of all
  *                example: published for another machine, shown beside our value
  *     why        one sentence
  *

@@ -143,15 +143,29 @@ static enum verdict verdict_by_summary(const struct judgement *j, const struct r
     return is_true ? AS_PREDICTED : WRONG;
 }
 
+/* Verdict on the rank to blame where the newest launch alone has too few rounds: by all launches. */
+static enum verdict verdict_by_charges(const struct place *place, struct judgement *j)
+{
+    const struct csv_table *summary = &place->summary;
+    struct reading reading = { .table = summary, .row = j->row };
+    const int blamed = rounds_blamed(&place->rounds, csv_field(summary, j->row, "case"), csv_field(summary, 0, "case"),
+                                     (int)csv_value(summary, j->row, "ranks"));
+    if (blamed < 0) {
+        snprintf(j->reason, sizeof j->reason, "no rank stands out");
+        return TOO_NOISY;
+    }
+    *j->reason = '\0';
+    snprintf(j->shown.quantity, sizeof j->shown.quantity, "%d", blamed);
+    return fabs(blamed - expression_value(&reading, j->claim.value)) < 0.5 ? AS_PREDICTED : WRONG;
+}
+
 /* Verdict on a claim about time before its noise is compared with that of others: UNTESTABLE, or final for claims that have no
  * evidence. */
 static enum verdict begin_verdict(const struct place *place, struct judgement *j, const struct reading *reading,
                                   bool is_true)
 {
-    if (claim_is_blame(&j->claim) && reading->trouble == BLANK_CELL) {
-        snprintf(j->reason, sizeof j->reason, "no rank stands out");
-        return TOO_NOISY;
-    }
+    if (claim_is_blame(&j->claim) && reading->trouble == BLANK_CELL)
+        return verdict_by_charges(place, j);
     bool is_by_rounds = reading->trouble != CASE_NOT_RUN && !claim_is_blame(&j->claim) && place->rounds.count > 0;
     if (!is_by_rounds || !judge_by_rounds(place, j))
         return verdict_by_summary(j, reading, is_true);

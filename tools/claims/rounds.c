@@ -1,9 +1,12 @@
 #include "rounds.h"
 
+#include "analysis/culprits.h"
 #include "base/die.h"
 #include "base/memory.h"
+#include "base/stats.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -71,6 +74,52 @@ double rounds_mean(const struct rounds *rounds, const char *name, const char *co
     }
     int all = count[0] == 0;
     return count[all] > 0 ? sum[all] / count[all] : (double)NAN;
+}
+
+/* Read who was charged in a round of a case: caused (ranks), in milliseconds per step. What is charged to others is spread evenly over
+ * them. Return the largest charge; NaN if the row has none or is disturbed. */
+static double read_charges(const struct csv_table *table, int row, const char *name, double *caused, int ranks)
+{
+    const double rank = csv_value(table, row, "charged_rank"), most = csv_value(table, row, "charged_ms"),
+                 all = csv_value(table, row, "charged_to_all_ms");
+    if (strcmp(csv_field(table, row, "case"), name) != 0 || csv_value(table, row, "is_disturbed") > 0 ||
+        !(rank >= 0 && rank < ranks))
+        return NAN;
+    for (int other = 0; other < ranks; other++)
+        caused[other] = other == (int)rank ? most : (all - most) / (ranks - 1);
+    return most;
+}
+
+int rounds_blamed(const struct rounds *rounds, const char *name, const char *usual, int ranks)
+{
+    const struct csv_table *table = &rounds->table;
+    double *caused = memory_new(2 * (size_t)ranks, sizeof *caused), *sum = caused + ranks,
+           *without = memory_new((size_t)table->rows + 1, sizeof *without);
+    struct culprits culprits;
+    struct charges charges = { .caused = sum };
+    int count = 0, usual_count = 0;
+    bool is_too_short = false;
+    if (ranks < 2 || csv_column(table, "charged_rank") < 0)
+        ranks = 0;
+    culprits_open(&culprits, ranks, 1);
+    for (int row = 0; ranks && row < table->rows; row++) {
+        if (!isnan(read_charges(table, row, name, caused, ranks))) {
+            culprits_add_round(&culprits, caused, 1);
+            for (int rank = 0; rank < ranks; rank++)
+                sum[rank] += caused[rank];
+            charges.rank_seconds += ranks * csv_value(table, row, "slowest_step_ms");
+            count++;
+        }
+        const double most = read_charges(table, row, usual, caused, ranks);
+        if (!isnan(most) && strcmp(name, usual) != 0)
+            without[usual_count++] = most;
+    }
+    charges.usual = usual_count > 0 ? count * stats_quantile(without, usual_count, 0.95) : 0;
+    const int blamed = count > 0 ? culprits_judge(&culprits, &charges, &is_too_short) : -1;
+    culprits_close(&culprits);
+    free(without);
+    free(caused);
+    return blamed;
 }
 
 double rounds_drift(const struct rounds *rounds)

@@ -25,6 +25,10 @@ int rounds_row(const struct rounds *rounds, int index, const char *name);
 /* Return the mean of a column over a case's undisturbed rounds; if there are none, over all; NaN if not measured. */
 double rounds_mean(const struct rounds *rounds, const char *name, const char *column);
 
+/* Return the rank that the others waited for in a case, by its undisturbed rounds in all launches and the rule of analysis/culprits.h; -1
+ * if none stands out. `usual`: case without a fault. */
+int rounds_blamed(const struct rounds *rounds, const char *name, const char *usual, int ranks);
+
 /* Return the largest local_drift of a round, mean over its undisturbed cases, over the smallest: by how much the machine's speed changed.
  * 1 if unknown. */
 double rounds_drift(const struct rounds *rounds);

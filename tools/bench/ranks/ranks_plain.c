@@ -44,7 +44,7 @@ void ranks_plain(int steps)
         }
         MPI_Op add = MPI_OP_NULL;
         MPI_Op_create(add_blank, 1, &add);
-        void *memory = device_new((size_t)bytes, 1);
+        void *memory = device_new(MEMORY_COMMUNICATION, (size_t)bytes, 1);
         void *blank = device_fake_buffer(memory, (size_t)bytes);
         for (int i = 0; i < steps; i++)
             step(blank, (int)(bytes / sizeof(float)), add, seconds);

@@ -76,7 +76,7 @@ static void take_turns(struct ranks *ranks, struct rig *rig, const char *what, c
     const struct step_sizes *sizes = &ranks->sizes;
     trainee_open(&rig->trainee, sizes, step);
     rig->count = (size_t)step_count(sizes, step).parameters;
-    rig->terms = device_new(rig->count, sizeof *rig->terms);
+    rig->terms = device_new(MEMORY_COMMUNICATION, rig->count, sizeof *rig->terms);
     time_block(rig, harness, whole); /* warm-up: page faults, connections */
     for (int i = 0; i < rounds; i++)
         time_block(rig, &harness[i], &whole[i]);

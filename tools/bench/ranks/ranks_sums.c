@@ -138,7 +138,7 @@ static void compare(struct ranks *ranks, struct rig *rig, const struct size *siz
 
 void ranks_sums(struct ranks *ranks)
 {
-    float *terms = device_new(LARGEST, 1);
+    float *terms = device_new(MEMORY_COMMUNICATION, LARGEST, 1);
     struct rig rig;
     open_rig(&rig, ranks->world, terms);
     for (int i = 0; i < SIZES; i++) {

@@ -1,0 +1,27 @@
+/* rank_memory: what the memory of a rank is used for while it trains: estimated before anything is opened, and counted by the ledger. */
+#ifndef LOCKSTEP_RANK_MEMORY_H
+#define LOCKSTEP_RANK_MEMORY_H
+
+#include "analysis/memory_count.h"
+#include "options/memory_estimate.h"
+
+#include <stdbool.h>
+
+struct lab_spec;
+struct options;
+
+/* Bytes by owner of a rank that trains, the same in all cases: without the program itself, and of MEMORY_MEASURING without the spans,
+ * whose number is known once all cases are (cases_record()). lab_spec.case_need() adds what a case opens. */
+struct memory_estimate rank_memory_estimate(const struct lab_spec *spec, const struct options *base, bool is_simulated);
+
+/* Likewise the most in any case that runs, or for any table of the lab's own. */
+struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struct options *base, bool is_simulated);
+
+/* Return the bytes of this process that no array explains, by the kernel: program and libraries. NaN where ranks are simulated, because
+ * they share a process. */
+double rank_memory_program(void);
+
+/* Count this rank's memory in the block that ends. `program`: rank_memory_program() before training began. */
+struct memory_count rank_memory_count(double program);
+
+#endif

@@ -1,0 +1,143 @@
+#include "report/memory_table.h"
+
+#include "base/csv.h"
+#include "collective/spans.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const double MB = 1e6;
+static const char *const places[MEMORY_PLACES] = { [MEMORY_HOST] = "host", [MEMORY_GPU] = "gpu" };
+
+/* A row: MB, NaN for what is not known. */
+struct part {
+    const char *owner;
+    int layer; /* -1: all */
+    double predicted, at_peak, most;
+};
+
+struct table {
+    struct csv csv;
+    const struct outcome *of;
+    int rank, to_rank; /* ranks that hold the same */
+    enum memory_place place;
+};
+
+/* Bytes on the host that neither an array explains nor the program before it opened any. */
+static double unexplained(const struct memory_count *m)
+{
+    return m->resident - m->program - m->held;
+}
+
+/* The place where the arrays of the model are. */
+static enum memory_place place_of_model(const struct memory_count *m)
+{
+    return m->of[MEMORY_GPU].most[MEMORY_PARAMETERS] > 0 ? MEMORY_GPU : MEMORY_HOST;
+}
+
+static void put(struct table *t, struct part part)
+{
+    const struct place_count *of = &t->of->memory[t->rank].of[t->place];
+    do {
+        csv_text(&t->csv, "case", t->of->name);
+        csv_integer(&t->csv, "rank", t->rank);
+        csv_integer(&t->csv, "to_rank", t->to_rank);
+        csv_text(&t->csv, "place", places[t->place]);
+        csv_text(&t->csv, "owner", part.owner);
+        csv_index(&t->csv, "layer", part.layer);
+        csv_number(&t->csv, "predicted_mb", part.predicted / MB);
+        csv_number(&t->csv, "at_peak_mb", part.at_peak / MB);
+        csv_number(&t->csv, "most_mb", part.most / MB);
+        csv_text(&t->csv, "peak_phase", of->phase < 0 ? "before" : span_names[of->phase]);
+        csv_index(&t->csv, "peak_layer", of->layer);
+    } while (csv_end_row(&t->csv));
+}
+
+static void put_layers(struct table *t)
+{
+    for (int layer = 0; layer < LEDGER_LAYERS - 1; layer++)
+        if (t->of->layer[layer] > 0)
+            put(t,
+                (struct part){ memory_owner_names[MEMORY_ACTIVATIONS], layer, NAN, (double)t->of->layer[layer], NAN });
+}
+
+static void put_place(struct table *t)
+{
+    const struct memory_count *m = &t->of->memory[t->rank];
+    const struct place_count *of = &m->of[t->place];
+    const bool has_model = t->place == place_of_model(m);
+    for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++)
+        put(t, (struct part){ memory_owner_names[owner], -1, has_model ? t->of->foreseen.of[owner] : (double)NAN,
+                              (double)of->at_peak[owner], (double)of->most[owner] });
+    if (has_model && t->rank == 0)
+        put_layers(t);
+    if (t->place != MEMORY_HOST || !(m->resident > 0))
+        return;
+    put(t, (struct part){ memory_owner_names[MEMORY_PROGRAM], -1, NAN, m->program, m->program });
+    put(t, (struct part){ "unexplained", -1, NAN, unexplained(m), NAN });
+    put(t, (struct part){ "resident", -1, NAN, m->resident, NAN });
+}
+
+static size_t total(const struct place_count *of)
+{
+    size_t sum = 0;
+    for (int owner = 0; owner < MEMORY_OWNERS; owner++)
+        sum += of->at_peak[owner];
+    return sum;
+}
+
+/* Return the last of the ranks from `rank` on that hold the same. */
+static int last_alike(const struct outcome *o, int rank)
+{
+    int to = rank;
+    while (to + 1 < o->run.ranks && memcmp(&o->memory[to + 1], &o->memory[rank], sizeof *o->memory) == 0)
+        to++;
+    return to;
+}
+
+void memory_table_take_layers(struct outcome *o)
+{
+    const struct ledger_peak peak = ledger_peak(place_of_model(&o->memory[0]));
+    memcpy(o->layer, peak.sums.layer, sizeof o->layer);
+}
+
+void memory_table_write(const struct report *r)
+{
+    struct table t = { .csv = report_begin_table(r, "memory.csv") };
+    for (int i = 0; i < r->cases; i++) {
+        t.of = &r->outcomes[i];
+        for (t.rank = 0; t.rank < t.of->run.ranks; t.rank = t.to_rank + 1) {
+            t.to_rank = last_alike(t.of, t.rank);
+            for (int place = 0; place < MEMORY_PLACES; place++) {
+                t.place = (enum memory_place)place;
+                if (total(&t.of->memory[t.rank].of[place]) > 0)
+                    put_place(&t);
+            }
+        }
+    }
+}
+
+/* Return the rank that holds most. */
+static int largest(const struct outcome *o)
+{
+    int most = 0;
+    for (int rank = 1; rank < o->run.ranks; rank++)
+        most = o->memory[rank].resident > o->memory[most].resident ? rank : most;
+    return most;
+}
+
+void memory_table_show(FILE *out, const struct report *r)
+{
+    const struct outcome *o = &r->outcomes[0];
+    const int rank = largest(o);
+    const struct memory_count *m = &o->memory[rank];
+    const struct place_count *of = &m->of[place_of_model(m)];
+    fprintf(out, "Of it, in MB: rank %d", rank);
+    for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++)
+        if ((double)of->at_peak[owner] >= MB / 20)
+            fprintf(out, ", %s %.1f", memory_owner_names[owner], (double)of->at_peak[owner] / MB);
+    if (m->program > 0)
+        fprintf(out, ", program and libraries %.1f, unexplained %.1f", m->program / MB, unexplained(m) / MB);
+    fprintf(out, " (memory.csv).\n");
+}

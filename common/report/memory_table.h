@@ -1,0 +1,18 @@
+/* memory_table: what the memory of each rank was used for, predicted, by the ledger and by the kernel. */
+#ifndef LOCKSTEP_MEMORY_TABLE_H
+#define LOCKSTEP_MEMORY_TABLE_H
+
+#include "report/run_report.h"
+
+#include <stdio.h>
+
+/* On rank 0, after a block: keep the activations by layer, as its ledger has them. */
+void memory_table_take_layers(struct outcome *outcome);
+
+/* Write memory.csv: a row per case, place and owner, and ranks that hold the same. */
+void memory_table_write(const struct report *report);
+
+/* Print the parts of the baseline's largest rank in a sentence. */
+void memory_table_show(FILE *out, const struct report *report);
+
+#endif
