@@ -63,9 +63,13 @@ double adamw_first_step(const struct adamw *o, double p, double g)
     return p - o->learning_rate * (g / (fabs(g) + epsilon) + decay * p);
 }
 
-void adamw_update(struct adamw *o, float *parameters, const float *gradients)
+void adamw_begin(struct adamw *o)
 {
     o->steps++;
+}
+
+void adamw_update_part(struct adamw *o, size_t first, size_t count, float *parameters, const float *gradients)
+{
     struct adamw_rates rates = {
         .rate = (float)o->learning_rate,
         .beta1 = (float)beta1,
@@ -75,6 +79,12 @@ void adamw_update(struct adamw *o, float *parameters, const float *gradients)
         .correction1 = (float)(1 - pow(beta1, o->steps)),
         .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
     };
-    device_charge(o->model, WORK_UPDATE, (struct work){ 0 }, o->share);
-    device_adamw(parameters, o->first, o->second, gradients, o->count, &rates);
+    device_charge(o->model, WORK_UPDATE, (struct work){ 0 }, o->share * (double)count / (double)o->count);
+    device_adamw(parameters, o->first + first, o->second + first, gradients, count, &rates);
+}
+
+void adamw_update(struct adamw *o, float *parameters, const float *gradients)
+{
+    adamw_begin(o);
+    adamw_update_part(o, 0, o->count, parameters, gradients);
 }

@@ -28,6 +28,10 @@ double adamw_first_step(const struct adamw *optimizer, double p, double g);
 /* Apply one step to parameters (count), with gradients (count). */
 void adamw_update(struct adamw *optimizer, float *parameters, const float *gradients);
 
+/* Apply a step part by part: begin it, then update each part once, the parameters (count) whose moments begin at `first`. */
+void adamw_begin(struct adamw *optimizer);
+void adamw_update_part(struct adamw *optimizer, size_t first, size_t count, float *parameters, const float *gradients);
+
 /* Free the moments. No other step may follow. */
 void adamw_end(struct adamw *optimizer);
 

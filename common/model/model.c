@@ -104,43 +104,66 @@ static bool is_by_layer(const struct model *m, enum work_pass pass)
     return m->hooks.before_layer || (pass == WORK_BACKWARD && is_announced);
 }
 
-/* Let a simulated machine spend a layer's share of a pass; or the whole pass at its first layer, which is one event instead of many. */
-static void charge(const struct model *m, const struct batch *batch, int layer, enum work_pass pass)
+/* Return the operations of a layer's pass, with those that its backward computes again. */
+static double flops(const struct model *m, struct work work, int layer, enum work_pass pass)
+{
+    const struct model_type *type = m->workload.type;
+    const double again =
+        pass == WORK_BACKWARD && type->flops_again ? type->flops_again(&m->workload.of, work, layer) : 0;
+    return type->flops(&m->workload.of, work, layer, pass) + again;
+}
+
+/* Let a simulated machine spend a layer's pass; or the whole pass at its first layer, which is one event instead of many. Its costs are
+ * those of a pass that computes nothing again. */
+static void charge(const struct model *m, const struct batch *batch, int layer, enum work_pass pass, bool is_by_layer)
 {
     const struct model_type *type = m->workload.type;
     const int first = pass == WORK_FORWARD ? 0 : m->layers - 1;
-    double all = 0;
-    if (device_computes())
+    double usual = 0, all = 0;
+    if (device_computes() || (!is_by_layer && layer != first))
         return;
     const struct work work = batch_work(batch);
-    for (int i = 0; i < m->layers; i++)
-        all += type->flops(&m->workload.of, work, i, pass);
-    if (is_by_layer(m, pass))
-        device_charge(type->costs, pass, work, type->flops(&m->workload.of, work, layer, pass) / all);
-    else if (layer == first)
-        device_charge(type->costs, pass, work, 1);
+    for (int i = 0; i < m->layers; i++) {
+        usual += type->flops(&m->workload.of, work, i, pass);
+        all += flops(m, work, i, pass);
+    }
+    device_charge(type->costs, pass, work, (is_by_layer ? flops(m, work, layer, pass) : all) / usual);
+}
+
+static void forward_layer(struct model *m, const struct batch *batch, int layer, bool is_by_layer)
+{
+    ledger_layer(layer);
+    if (m->hooks.before_layer)
+        m->hooks.before_layer(m->hooks.argument, layer);
+    charge(m, batch, layer, WORK_FORWARD, is_by_layer);
+    m->workload.type->forward(m, batch, layer);
+}
+
+/* Compute the activations again that backward of a layer needs and forward did not keep. */
+static void compute_again(struct model *m, const struct batch *batch, int layer)
+{
+    const struct model_type *type = m->workload.type;
+    const int from = type->again_from ? type->again_from(m->state, layer) : layer + 1;
+    for (int again = from; again <= layer; again++)
+        forward_layer(m, batch, again, true);
 }
 
 void model_forward(struct model *m, const struct batch *batch)
 {
     device_draw_jitter(m->workload.type->costs);
-    for (int layer = 0; layer < m->layers; layer++) {
-        ledger_layer(layer);
-        if (m->hooks.before_layer)
-            m->hooks.before_layer(m->hooks.argument, layer);
-        charge(m, batch, layer, WORK_FORWARD);
-        m->workload.type->forward(m, batch, layer);
-    }
+    for (int layer = 0; layer < m->layers; layer++)
+        forward_layer(m, batch, layer, is_by_layer(m, WORK_FORWARD));
     ledger_layer(-1);
 }
 
 void model_backward(struct model *m, const struct batch *batch)
 {
     for (int layer = m->layers; layer-- > 0;) {
+        compute_again(m, batch, layer);
         ledger_layer(layer);
         if (m->hooks.before_layer)
             m->hooks.before_layer(m->hooks.argument, layer);
-        charge(m, batch, layer, WORK_BACKWARD);
+        charge(m, batch, layer, WORK_BACKWARD, is_by_layer(m, WORK_BACKWARD));
         m->workload.type->backward(m, batch, layer);
         if (m->hooks.gradients_ready && layer != m->frozen)
             m->hooks.gradients_ready(m->hooks.argument, layer);

@@ -12,19 +12,27 @@
 
 /* Activations of a block. Its input is the output of the layer before. */
 struct block {
-    float *normal1, *moments1;          /* (R,C), (R,2) */
-    float *qkv, *attended, *log_sum;    /* (R,3C), (R,C), (R,H) */
+    struct attended {
+        float *normal1, *moments1;       /* (R,C), (R,2) */
+        float *qkv, *attended, *log_sum; /* (R,3C), (R,C), (R,H) */
+    } attention;
     float *middle, *normal2, *moments2; /* (R,C), (R,C), (R,2): after the first residual */
     float *up, *slope, *top;            /* (R,2C), (R,2C), (R,C): after GELU, gelu', after the second residual */
+    int holds;                          /* block whose activations these are now; -1: none */
 };
 
+/* If all activations are kept, each block has its own. If only every k-th block's input is, there are those of k blocks, which
+ * forward uses again and again, and the outputs that are such an input have memory of their own. */
 struct activations {
     struct transformer_settings of;
     size_t offset[TRANSFORMER_GROUPS]; /* of each group within the parameters of its layer */
     float *embedded;                   /* (R,C) */
-    struct block *block;               /* (blocks) */
-    float *pooled, *logits;            /* (B,C), (B,classes): the logits, then their gradient */
-    float *pooled_back;                /* (B,C) */
+    int sets;                          /* blocks that have activations at a time */
+    int attending;                     /* block that attended last; -1: none */
+    struct block *block;               /* (sets) */
+    float **kept;           /* (runs) of (R,C): the input of each run of k blocks; that of the first is `embedded` */
+    float *pooled, *logits; /* (B,C), (B,classes): the logits, then their gradient */
+    float *pooled_back;     /* (B,C) */
     float *back, *branch,
         *wide;      /* (R,C), (R,C), (R,3C): gradients on the main path and beside it; all blocks use them */
     float *scratch; /* scratch of device_attention() */
@@ -140,6 +148,20 @@ static double flops(const union model_settings *settings, struct work work, int 
            (work.padded_tokens * per_token + work.padded_token_length * 2 * C); /* attention: two products */
 }
 
+/* Return the operations of a block's attention, up to what its heads give. */
+static double attention_flops(const struct transformer_settings *of, struct work work)
+{
+    const double C = of->hidden_dim;
+    return 2 * (work.padded_tokens * C * 3 * C + work.padded_token_length * 2 * C);
+}
+
+/* Attention of the last block is still there when backward begins. */
+static double flops_again(const union model_settings *settings, struct work work, int layer)
+{
+    const struct transformer_settings *of = &settings->transformer;
+    return of->recompute.attention_only && layer >= 1 && layer < of->num_blocks ? attention_flops(of, work) : 0;
+}
+
 static struct sample_words sample(const union model_settings *settings)
 {
     const struct transformer_settings *of = &settings->transformer;
@@ -188,21 +210,43 @@ static void refuse(const union model_settings *settings, const struct run *run)
 
 /* --- activations --------------------------------------------------------------------------------------------------- */
 
+/* Blocks that have activations at a time: those of a run between two kept inputs, or all. */
+static int sets_of(const struct transformer_settings *of)
+{
+    const int every = of->recompute.every;
+    return every > 0 && every < of->num_blocks ? every : of->num_blocks;
+}
+
+static int runs_of(const struct transformer_settings *of)
+{
+    return (of->num_blocks + sets_of(of) - 1) / sets_of(of);
+}
+
 /* Float array and its length. All arrays are listed, for opening, closing and counting. */
 struct buffer {
     float **at;
     double floats;
 };
-enum { OF_BLOCK = 11, SHARED = 8 };
+enum { OF_ATTENTION = 5, OF_BLOCK = 6, SHARED = 8 };
+
+static void list_attention(struct buffer list[OF_ATTENTION], struct block *b, const struct transformer_settings *of,
+                           double R)
+{
+    const double C = of->hidden_dim, H = of->num_heads;
+    struct attended *a = &b->attention;
+    const struct buffer all[OF_ATTENTION] = { { &a->normal1, R * C },
+                                              { &a->moments1, R * 2 },
+                                              { &a->qkv, R * 3 * C },
+                                              { &a->attended, R * C },
+                                              { &a->log_sum, R * H } };
+    memcpy(list, all, sizeof all);
+}
 
 static void list_block(struct buffer list[OF_BLOCK], struct block *b, const struct transformer_settings *of, double R)
 {
-    const double C = of->hidden_dim, H = of->num_heads;
-    const struct buffer all[OF_BLOCK] = {
-        { &b->normal1, R * C }, { &b->moments1, R * 2 },  { &b->qkv, R * 3 * C }, { &b->attended, R * C },
-        { &b->log_sum, R * H }, { &b->middle, R * C },    { &b->normal2, R * C }, { &b->moments2, R * 2 },
-        { &b->up, R * 2 * C },  { &b->slope, R * 2 * C }, { &b->top, R * C },
-    };
+    const double C = of->hidden_dim;
+    const struct buffer all[OF_BLOCK] = { { &b->middle, R * C }, { &b->normal2, R * C },   { &b->moments2, R * 2 },
+                                          { &b->up, R * 2 * C }, { &b->slope, R * 2 * C }, { &b->top, R * C } };
     memcpy(list, all, sizeof all);
 }
 
@@ -222,10 +266,33 @@ static void list_shared(struct buffer list[SHARED], struct activations *a, struc
     memcpy(list, all, sizeof all);
 }
 
+/* The last run's activations are still there when backward begins. */
+static bool is_again(const union model_settings *settings, int layer)
+{
+    const struct transformer_settings *of = &settings->transformer;
+    return layer >= 1 && layer <= (runs_of(of) - 1) * sets_of(of);
+}
+
 static void open_buffers(const struct buffer *list, int count)
 {
     for (int i = 0; i < count; i++)
         *list[i].at = device_new(MEMORY_ACTIVATIONS, (size_t)list[i].floats, sizeof(float));
+}
+
+/* If attention is computed again, all blocks share its activations. */
+static void open_block(struct activations *a, int i, double R)
+{
+    struct block *b = &a->block[i];
+    struct buffer of_block[OF_BLOCK], of_attention[OF_ATTENTION];
+    ledger_layer(i + 1);
+    b->holds = -1;
+    list_block(of_block, b, &a->of, R);
+    open_buffers(of_block, OF_BLOCK);
+    list_attention(of_attention, b, &a->of, R);
+    if (i == 0 || !a->of.recompute.attention_only)
+        open_buffers(of_attention, OF_ATTENTION);
+    else
+        b->attention = a->block[0].attention;
 }
 
 static void *open_activations(const union model_settings *settings, struct batch_most most)
@@ -238,14 +305,18 @@ static void *open_activations(const union model_settings *settings, struct batch
             a->of.num_heads, a->of.hidden_dim, DEVICE_LANES);
     for (enum transformer_group group = 0; group < TRANSFORMER_GROUPS; group++)
         a->offset[group] = transformer_offset(&a->of, group);
-    struct buffer shared[SHARED], of_block[OF_BLOCK];
+    struct buffer shared[SHARED];
     list_shared(shared, a, most);
     open_buffers(shared, SHARED);
-    a->block = memory_new((size_t)a->of.num_blocks, sizeof *a->block);
-    for (int i = 0; i < a->of.num_blocks; i++) {
-        ledger_layer(i + 1);
-        list_block(of_block, &a->block[i], &a->of, most.rows);
-        open_buffers(of_block, OF_BLOCK);
+    a->sets = sets_of(&a->of);
+    a->attending = -1;
+    a->block = memory_new((size_t)a->sets, sizeof *a->block);
+    a->kept = memory_new((size_t)runs_of(&a->of), sizeof *a->kept);
+    for (int i = 0; i < a->sets; i++)
+        open_block(a, i, most.rows);
+    for (int run = 1; run < runs_of(&a->of); run++) {
+        ledger_layer(run * a->sets);
+        a->kept[run] = device_new(MEMORY_ACTIVATIONS, (size_t)(most.rows * a->of.hidden_dim), sizeof(float));
     }
     ledger_layer(-1);
     return a;
@@ -263,10 +334,15 @@ static double bytes(const union model_settings *settings, struct batch_most most
 {
     struct activations a = { .of = settings->transformer };
     struct block block;
-    struct buffer shared[SHARED], of_block[OF_BLOCK];
+    struct buffer shared[SHARED], of_block[OF_BLOCK], of_attention[OF_ATTENTION];
     list_shared(shared, &a, most);
     list_block(of_block, &block, &a.of, most.rows);
-    return (sum_floats(shared, SHARED) + a.of.num_blocks * sum_floats(of_block, OF_BLOCK)) * sizeof(float);
+    list_attention(of_attention, &block, &a.of, most.rows);
+    const double sets = sets_of(&a.of), attentions = a.of.recompute.attention_only ? 1 : sets,
+                 kept = (runs_of(&a.of) - 1) * most.rows * a.of.hidden_dim;
+    return (sum_floats(shared, SHARED) + sets * sum_floats(of_block, OF_BLOCK) +
+            attentions * sum_floats(of_attention, OF_ATTENTION) + kept) *
+           sizeof(float);
 }
 
 static void close_buffers(const struct buffer *list, int count)
@@ -279,13 +355,19 @@ static void close_activations(void *state)
 {
     struct activations *a = state;
     const struct batch_most none = { 0 };
-    struct buffer shared[SHARED], of_block[OF_BLOCK];
+    struct buffer shared[SHARED], of_block[OF_BLOCK], of_attention[OF_ATTENTION];
     list_shared(shared, a, none);
     close_buffers(shared, SHARED);
-    for (int i = 0; i < a->of.num_blocks; i++) {
+    for (int i = 0; i < a->sets; i++) {
         list_block(of_block, &a->block[i], &a->of, 0);
         close_buffers(of_block, OF_BLOCK);
+        list_attention(of_attention, &a->block[i], &a->of, 0);
+        if (i == 0 || !a->of.recompute.attention_only)
+            close_buffers(of_attention, OF_ATTENTION);
     }
+    for (int run = 1; run < runs_of(&a->of); run++)
+        device_free(a->kept[run]);
+    free(a->kept);
     free(a->block);
     free(a);
 }
@@ -295,20 +377,32 @@ static void close_activations(void *state)
 /* What the passes of a layer share: its activations, and its parameters and gradients by group. */
 struct pass {
     struct activations *a;
-    struct block *b;    /* of a block; else NULL */
+    int block;          /* number of a block; -1: another layer */
+    struct block *b;    /* its activations; else NULL */
     const float *input; /* (R,C), of a block or of the classifier */
+    float *top;         /* (R,C): output of a block */
     float *parameters, *gradients;
 };
+
+/* Return where the output of a block goes: a run's input if the next block begins one. */
+static float *top_of(const struct activations *a, int block)
+{
+    const int run = (block + 1) / a->sets;
+    return (block + 1) % a->sets == 0 && run < runs_of(&a->of) ? a->kept[run] : a->block[block % a->sets].top;
+}
 
 static struct pass pass_of(struct model *model, int layer)
 {
     struct activations *a = model->state;
-    struct pass pass = { .a = a,
-                         .parameters = model->layer[layer].parameters,
-                         .gradients = model->layer[layer].gradients };
-    if (layer >= 1 && layer <= a->of.num_blocks)
-        pass.b = &a->block[layer - 1];
-    pass.input = layer >= 2 ? a->block[layer - 2].top : a->embedded;
+    struct pass pass = {
+        .a = a, .block = -1, .parameters = model->layer[layer].parameters, .gradients = model->layer[layer].gradients
+    };
+    if (layer >= 1 && layer <= a->of.num_blocks) {
+        pass.block = layer - 1;
+        pass.b = &a->block[pass.block % a->sets];
+        pass.top = top_of(a, pass.block);
+    }
+    pass.input = layer >= 2 ? top_of(a, layer - 2) : a->embedded;
     return pass;
 }
 
@@ -331,24 +425,33 @@ static struct attention attention_of(const struct pass *pass, const struct batch
         .longest = batch->longest,
         .heads = of->num_heads,
         .head_width = of->hidden_dim / of->num_heads,
-        .projected = pass->b->qkv,
+        .projected = pass->b->attention.qkv,
         .bias = parameter(pass, QKV_BIAS),
-        .out = pass->b->attended,
-        .log_sum = pass->b->log_sum,
+        .out = pass->b->attention.attended,
+        .log_sum = pass->b->attention.log_sum,
         .scratch = pass->a->scratch,
     };
+}
+
+/* Compute what a block's attention keeps for backward, in memory that it may share with the other blocks. */
+static void attend(const struct pass *pass, const struct batch *batch)
+{
+    const struct attended *a = &pass->b->attention;
+    int R = batch->rows, C = pass->a->of.hidden_dim;
+    device_layer_norm(a->normal1, a->moments1, pass->input, parameter(pass, NORM1_WEIGHT), parameter(pass, NORM1_BIAS),
+                      R, C);
+    device_multiply(a->qkv, a->normal1, parameter(pass, QKV_WEIGHT), R, 3 * C, C);
+    struct attention attention = attention_of(pass, batch);
+    device_attention(&attention);
+    pass->a->attending = pass->block;
 }
 
 static void forward_attention(const struct pass *pass, const struct batch *batch)
 {
     struct block *b = pass->b;
     int R = batch->rows, C = pass->a->of.hidden_dim;
-    device_layer_norm(b->normal1, b->moments1, pass->input, parameter(pass, NORM1_WEIGHT), parameter(pass, NORM1_BIAS),
-                      R, C);
-    device_multiply(b->qkv, b->normal1, parameter(pass, QKV_WEIGHT), R, 3 * C, C);
-    struct attention attention = attention_of(pass, batch);
-    device_attention(&attention);
-    device_multiply(b->middle, b->attended, parameter(pass, JOIN_WEIGHT), R, C, C);
+    attend(pass, batch);
+    device_multiply(b->middle, b->attention.attended, parameter(pass, JOIN_WEIGHT), R, C, C);
     device_residual(b->middle, pass->input, parameter(pass, JOIN_BIAS), R, C);
 }
 
@@ -360,8 +463,9 @@ static void forward_feed(const struct pass *pass, int R)
                       C);
     device_multiply(b->up, b->normal2, parameter(pass, UP_WEIGHT), R, 2 * C, C);
     device_gelu(b->up, b->slope, parameter(pass, UP_BIAS), R, 2 * C);
-    device_multiply(b->top, b->up, parameter(pass, DOWN_WEIGHT), R, C, 2 * C);
-    device_residual(b->top, b->middle, parameter(pass, DOWN_BIAS), R, C);
+    device_multiply(pass->top, b->up, parameter(pass, DOWN_WEIGHT), R, C, 2 * C);
+    device_residual(pass->top, b->middle, parameter(pass, DOWN_BIAS), R, C);
+    b->holds = pass->block;
 }
 
 static void forward_class(const struct pass *pass, const struct batch *batch, struct losses *losses)
@@ -417,16 +521,31 @@ static void backward_attention(const struct pass *pass, const struct batch *batc
     struct activations *a = pass->a;
     const struct block *b = pass->b;
     int R = batch->rows, C = a->of.hidden_dim;
+    if (a->of.recompute.attention_only && a->attending != pass->block)
+        attend(pass, batch);
     device_column_sums(gradient(pass, JOIN_BIAS), a->back, R, C);
-    device_multiply_outer(gradient(pass, JOIN_WEIGHT), b->attended, a->back, R, C, C);
+    device_multiply_outer(gradient(pass, JOIN_WEIGHT), b->attention.attended, a->back, R, C, C);
     device_multiply_back(a->branch, a->back, parameter(pass, JOIN_WEIGHT), R, C, C);
     struct attention attention = attention_of(pass, batch);
     device_attention_back(a->wide, a->branch, &attention);
     device_column_sums(gradient(pass, QKV_BIAS), a->wide, R, 3 * C);
-    device_multiply_outer(gradient(pass, QKV_WEIGHT), b->normal1, a->wide, R, 3 * C, C);
+    device_multiply_outer(gradient(pass, QKV_WEIGHT), b->attention.normal1, a->wide, R, 3 * C, C);
     device_multiply_back(a->branch, a->wide, parameter(pass, QKV_WEIGHT), R, 3 * C, C);
     device_layer_norm_back(a->back, gradient(pass, NORM1_WEIGHT), gradient(pass, NORM1_BIAS), a->branch, pass->input,
-                           b->moments1, parameter(pass, NORM1_WEIGHT), R, C);
+                           b->attention.moments1, parameter(pass, NORM1_WEIGHT), R, C);
+}
+
+/* Backward of a block reads its own activations and its input, which the block before may have had to write again. */
+static int again_from(const void *state, int layer)
+{
+    const struct activations *a = state;
+    const int block = layer - 1, first = block / a->sets * a->sets; /* of the run */
+    bool is_there = true;
+    if (block < 0 || block >= a->of.num_blocks)
+        return layer + 1;
+    for (int i = first; i <= block; i++)
+        is_there &= a->block[i % a->sets].holds == i;
+    return is_there ? layer + 1 : first + 1;
 }
 
 /* The embedding's gradient is dense: rows of words that did not occur are zero. */
@@ -477,6 +596,9 @@ const struct model_type transformer_type = {
     .open = open_activations,
     .close = close_activations,
     .bytes = bytes,
+    .again_from = again_from,
+    .is_again = is_again,
+    .flops_again = flops_again,
     .forward = forward,
     .backward = backward,
 };

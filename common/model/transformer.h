@@ -8,6 +8,7 @@
 #ifndef LOCKSTEP_TRANSFORMER_H
 #define LOCKSTEP_TRANSFORMER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct transformer_settings {
@@ -16,6 +17,11 @@ struct transformer_settings {
     int num_heads;  /* H; C / H is at most DEVICE_LANES */
     int num_classes;
     int num_blocks;
+    /* Activations that forward does not keep for backward, which computes them again. At most one of both. */
+    struct recomputing {
+        int every;           /* keep the input of every k-th block only; 0: keep all */
+        bool attention_only; /* within a block, keep all but what attention computes */
+    } recompute;
     struct text_settings {          /* the sequences that it reads */
         int min_length, max_length; /* in tokens */
         int fixed_length;           /* of all sequences if they do not vary */

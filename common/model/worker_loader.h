@@ -60,6 +60,6 @@ void worker_loader_transform(float *sample, int features, int rounds);
 
 /* Properties of a modelled machine's hosts: seconds of a round of the transform for one feature, and of taking a worker's batch. */
 #define WORKER_LOADER_TRANSFORM "transform_s"
-#define WORKER_LOADER_TAKE "handoff_s"
+#define WORKER_LOADER_TAKE      "handoff_s"
 
 #endif

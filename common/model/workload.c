@@ -119,6 +119,15 @@ double workload_flops(const struct workload *w, struct work work)
     return sum;
 }
 
+double workload_flops_again(const struct workload *w, struct work work)
+{
+    double sum = 0;
+    for (int layer = 0; layer < workload_layers(w) && w->type->flops_again; layer++)
+        sum += w->type->flops_again(&w->of, work, layer) +
+               (w->type->is_again(&w->of, layer) ? flops(w, work, layer, WORK_FORWARD) : 0);
+    return sum;
+}
+
 double workload_backward_share(const struct workload *w, struct work work, int layer)
 {
     return flops(w, work, layer, WORK_BACKWARD) / workload_flops(w, work);

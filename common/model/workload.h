@@ -74,6 +74,9 @@ int workload_tensors(const struct workload *workload, struct model_tensor *tenso
  * model's input, scores that backward recomputes, operations row by row. */
 double workload_flops(const struct workload *workload, struct work work);
 
+/* Those of forward that backward computes again, because their results were not kept. */
+double workload_flops_again(const struct workload *workload, struct work work);
+
 /* Return the share of a layer's backward in both passes of the whole model, by their floating-point operations. */
 double workload_backward_share(const struct workload *workload, struct work work, int layer);
 

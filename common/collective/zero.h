@@ -1,0 +1,59 @@
+/* zero: data-parallel training that divides among the ranks of a group what each would otherwise hold whole: ZeRO (Rajbhandari et al.,
+ * SC 2020); stage 3 is PyTorch's fully_shard().
+ *
+ *     stage 0   nothing is divided. An all-reduce adds up all gradients.
+ *     stage 1   the optimizer's moments. When backward has computed a layer's gradients, a reduce-scatter adds them up: each rank has the
+ *               sum of its part. It updates its part of the parameters, and an all-gather brings the others'.
+ *     stage 2   … and the gradients. A layer's gradients exist whole only until the reduce-scatter, in a buffer that all layers share.
+ *     stage 3   … and the parameters. An all-gather brings a layer's before a pass uses it, into a buffer that all layers share.
+ *
+ * With n ranks and P parameters, of which the largest layer has M, a rank holds these floats:
+ *
+ *     stage          0      1             2                 3                  3, prefetching
+ *     parameters     P      P             P                 P / n              P / n
+ *     gradients      P      P             P / n             P / n              P / n
+ *     moments        2 P    2 P / n       2 P / n           2 P / n            2 P / n
+ *     whole layers   0      0             M                 2 M                3 M
+ *
+ * It sends (n - 1) / n of P floats in each reduce-scatter and all-gather of all layers: two of them in stages 0 to 2, three in stage 3. */
+#ifndef LOCKSTEP_ZERO_H
+#define LOCKSTEP_ZERO_H
+
+#include "collective/collective.h"
+#include "model/model.h"
+
+#include <stdbool.h>
+
+enum { ZERO_STAGES = 4 };
+
+struct zero_plan {
+    int stage;       /* 0 … 3 */
+    bool prefetches; /* stage 3: an all-gather brings the next layer while this one computes */
+};
+
+struct zero;
+
+/* all of the group: open a model for batches up to `most`. The last part of a layer is filled up with zeros. */
+struct zero *zero_open(const struct workload *workload, uint64_t seed, struct batch_most most, struct zero_plan plan,
+                       struct collective *collective, const struct group *group);
+void zero_close(struct zero *zero);
+struct memory_estimate zero_memory(const struct workload *workload, struct batch_most most, struct zero_plan plan,
+                                   int ranks);
+
+/* Floats that a rank of `ranks` receives in a step by collectives of the kind (all-reduce, all-gather, reduce-scatter) if each is a
+ * ring: its message times (n - 1) / n, and twice that for an all-reduce. */
+double zero_received(const struct workload *workload, struct zero_plan plan, int ranks, enum collective_kind kind);
+
+/* Reset the parameters, to those of model_restart(), and the optimizer. */
+void zero_restart(struct zero *zero);
+
+/* all of the group: train. After backward each rank has its gradients, or its part of them, summed over the ranks. */
+void zero_forward(struct zero *zero, const struct batch *batch);
+void zero_backward(struct zero *zero, const struct batch *batch);
+void zero_update(struct zero *zero);
+double zero_loss(const struct zero *zero, int passes);
+
+/* all of the group: write the whole model's parameters to out (count of the model), device memory. */
+void zero_gather(struct zero *zero, float *out);
+
+#endif
