@@ -203,16 +203,25 @@ static struct batch_most own_batches(const struct options *o)
 
 static struct memory_estimate need(const struct options *o)
 {
-    return worker_loader_memory(&o->model, &o->run, most_samples(o), most_workers(o));
+    return worker_loader_memory(&o->model, &o->run, most_samples(o), most_workers(o), o->run.verdict);
+}
+
+static bool has_branch(const struct options *o)
+{
+    bool has = false;
+    for (int i = 0; i < BRANCHES; i++)
+        has |= o->branch[i].of.kind != BRANCH_NONE;
+    return has;
 }
 
 static struct memory_estimate case_need(const struct options *settings)
 {
     struct options sized = *settings;
     struct memory_estimate memory = { 0 };
-    size_mixture(&sized, NULL);
+    if (!has_branch(settings)) /* its sizes depend on the card: the most that a mixture may take */
+        size_mixture(&sized, NULL);
     for (int i = 0; i < BRANCHES; i++)
-        memory.of[MEMORY_ACTIVATIONS] += branch_bytes(sized.branch[i].of);
+        memory = memory_estimate_add(memory, branch_memory(sized.branch[i].of));
     return memory;
 }
 

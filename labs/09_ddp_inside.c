@@ -148,10 +148,9 @@ static void uses(const struct options *o, struct card_uses *uses)
     card_use(uses, ALL_GATHER, first_ranks(o->run.ranks), 64); /* hashes of the replicas */
 }
 
-static struct memory_estimate need(const struct options *o)
+static struct memory_estimate case_need(const struct options *o)
 {
-    const double wires = reducer_memory(&o->model, WIRE_BF16) + reducer_memory(&o->model, WIRE_LOW_RANK);
-    return (struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] = wires } };
+    return (struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] = reducer_memory(&o->model, o->wire) } };
 }
 
 static int collectives(const struct options *o)
@@ -175,7 +174,7 @@ static const struct lab_spec spec = {
     .has_other_job = is_break,
     .other_job = run_break,
     .complete = complete,
-    .need = need,
+    .case_need = case_need,
     .predict = predict,
     .uses = uses,
     .costs = own_costs,

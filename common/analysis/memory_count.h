@@ -14,6 +14,7 @@ struct memory_count {
     double held;     /* on the host at the end of the block, by the ledger */
     double resident; /* likewise, by the kernel; NaN: not known */
     double program;  /* by the kernel before training began, beyond what the ledger held; NaN: not known */
+    double freed;    /* bytes that the heap has kept since then, of blocks that were freed */
 };
 
 #endif

@@ -110,6 +110,11 @@ void memory_keep_freed(bool is_kept)
         malloc_trim(0);
 }
 
+double memory_freed(void)
+{
+    return (double)mallinfo2().fordblks;
+}
+
 double memory_available(void)
 {
     FILE *file = fopen("/proc/meminfo", "r");

@@ -27,6 +27,9 @@ void memory_unmap(void *memory, size_t bytes);
  * kernel again. Do nothing if the environment sets MALLOC_TRIM_THRESHOLD_. */
 void memory_keep_freed(bool is_kept);
 
+/* Bytes of freed blocks that the heap keeps. */
+double memory_freed(void);
+
 /* Bytes available without swapping, by the kernel's estimate and within the control group's limit; 0 if the kernel reports
  * none. */
 double memory_available(void);

@@ -93,8 +93,16 @@ void reducer_restart(struct reducer *r, struct collective *collective, const str
     reducer_unused_restart(&r->unused);
     if (settings->accumulates && !r->held)
         r->held = device_new(MEMORY_COMMUNICATION, r->model->count, sizeof *r->held);
+    if (settings->wire != WIRE_BF16) { /* of a case before */
+        device_free(r->narrow);
+        r->narrow = NULL;
+    }
     if (settings->wire == WIRE_BF16 && !r->narrow)
         r->narrow = device_new(MEMORY_COMMUNICATION, r->model->count, sizeof *r->narrow);
+    if (settings->wire != WIRE_LOW_RANK && r->low_rank) {
+        low_rank_close(r->low_rank);
+        r->low_rank = NULL;
+    }
     if (settings->wire == WIRE_LOW_RANK && !r->low_rank)
         r->low_rank = low_rank_open(r->model, r->ranks);
     if (settings->wire == WIRE_LOW_RANK)

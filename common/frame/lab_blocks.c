@@ -24,7 +24,7 @@ static void judge_block(struct lab *lab)
     lab->result.hash = device_computes() ? block_results_hash(t->parameters, t->count) : 0;
     lab->result.wrong = collective_wrong(lab->group->collective);
     lab->result.clock_error = device_clock_error();
-    lab->result.memory = rank_memory_count(lab->program);
+    lab->result.memory = rank_memory_end(&lab->begun);
 }
 
 /* Return the share of the time in which others had a rank's core: other programs that of any rank in the measured steps, the host of
@@ -145,7 +145,6 @@ bool lab_next_block(struct lab *lab, struct options *options)
             return false;
     } while (!lab->group->world);
     restart_trainer(lab, options);
-    ledger_restart_peak();
     return true;
 }
 
@@ -186,6 +185,7 @@ HOT bool lab_next_step(struct lab *lab)
     if (lab->step == lab->compared)
         lab->passes = trainer_passes(lab->trainer);
     if (lab->step == 0) {
+        ledger_restart_peak(); /* after what the lab opened for the block */
         if (world_rank(lab->world) == 0)
             lab->stolen = interference_read_steal("", world_wall());
         clocks_begin(&lab->clocks, lab->group->world);

@@ -221,7 +221,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     ledger_own_all(MEMORY_OWNERS);
     lab->memory.prepared = rss_now().most;
     rss_restart_peak();
-    lab->program = rank_memory_program();
+    lab->begun = rank_memory_begin();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     lab->compared = cases_common_steps(&lab->cases);
     lab->trainer = open_trainer(lab);

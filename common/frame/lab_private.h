@@ -55,8 +55,8 @@ struct lab {
     } before;                    /* when the measured steps began */
     struct steal_reading stolen; /* when the block began; on rank 0 */
     struct clocks clocks;
-    struct rss_peaks memory; /* of this rank */
-    double program;          /* memory_count.program, of this rank */
+    struct rss_peaks memory;   /* of this rank */
+    struct memory_count begun; /* rank_memory_begin(), of this rank */
 
     /* On rank 0: */
     char *hosts;    /* hosts_text() */

@@ -22,7 +22,6 @@ static struct memory_estimate probes(const struct lab_spec *spec, const struct o
         memory = memory_estimate_add(
             memory, trainer_memory_for(workload, loader_most(workload, lab_spec_most_samples(spec, base))));
     memory.of[MEMORY_MEASURING] += probe_larger_bytes(&uses, workload, run->ranks, is_simulated);
-    memory.of[MEMORY_MEASURING] += own_costs_bytes(spec->costs);
     return memory_estimate_owned(memory, MEMORY_MEASURING);
 }
 
@@ -44,6 +43,7 @@ struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struc
     for (const struct lab_table *table = spec->tables; table && table->name; table++)
         if (table->bytes)
             most.of[MEMORY_COMMUNICATION] = fmax(most.of[MEMORY_COMMUNICATION], table->bytes(base));
+    most.of[MEMORY_MEASURING] = own_costs_bytes(spec->costs); /* of a probe, between blocks */
     for (const struct variant *v = spec->variants; spec->case_need && v->name; v++) {
         struct options *settings = lab_spec_settings(spec, base, v);
         if (lab_spec_wants(spec, (const struct run *)base, v))
@@ -64,14 +64,16 @@ static double resident(void)
     return world_is_simulated() ? (double)NAN : rss_parts_now().anonymous;
 }
 
-double rank_memory_program(void)
+struct memory_count rank_memory_begin(void)
 {
-    return resident() - held();
+    return (struct memory_count){ .program = resident() - held(), .freed = memory_freed() };
 }
 
-struct memory_count rank_memory_count(double program)
+struct memory_count rank_memory_end(const struct memory_count *begun)
 {
-    struct memory_count count = { .held = held(), .resident = resident(), .program = program };
+    struct memory_count count = {
+        .held = held(), .resident = resident(), .program = begun->program, .freed = memory_freed() - begun->freed
+    };
     for (int place = 0; place < MEMORY_PLACES; place++) {
         const struct ledger_peak peak = ledger_peak((enum memory_place)place);
         struct place_count *of = &count.of[place];
@@ -80,5 +82,7 @@ struct memory_count rank_memory_count(double program)
         of->phase = peak.phase;
         of->layer = peak.layer;
     }
+    if (world_is_simulated())
+        count.freed = (double)NAN;
     return count;
 }

@@ -17,11 +17,10 @@ struct memory_estimate rank_memory_estimate(const struct lab_spec *spec, const s
 /* Likewise the most in any case that runs, or for any table of the lab's own. */
 struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struct options *base, bool is_simulated);
 
-/* Return the bytes of this process that no array explains, by the kernel: program and libraries. NaN where ranks are simulated, because
- * they share a process. */
-double rank_memory_program(void);
+/* Count the process before training begins: what no array explains is the program. */
+struct memory_count rank_memory_begin(void);
 
-/* Count this rank's memory in the block that ends. `program`: rank_memory_program() before training began. */
-struct memory_count rank_memory_count(double program);
+/* Count this rank's memory in the block that ends, since `begun`. The kernel's counts are NaN where simulated ranks share a process. */
+struct memory_count rank_memory_end(const struct memory_count *begun);
 
 #endif

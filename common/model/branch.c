@@ -1,6 +1,7 @@
 #include "model/branch.h"
 
 #include "base/bf16.h"
+#include "base/die.h"
 #include "base/memory.h"
 #include "base/random.h"
 
@@ -84,6 +85,8 @@ struct branch *branch_open(struct branch_settings settings, uint64_t seed)
 {
     if (settings.kind == BRANCH_NONE)
         return NULL;
+    if (settings.kind == BRANCH_MICRO && settings.is_bf16)
+        die(STATUS_WRONG, "tiny operations keep their parameters as floats; store only those of a norm as bf16");
     struct branch *b = memory_new(1, sizeof *b);
     struct random random;
     random_seed_plus(&random, seed, 2); /* the seed itself draws the model's weights, seed + 1 the samples */
@@ -361,6 +364,20 @@ struct eager_count branch_count(const struct branch *b)
         return b->count;
     return (struct eager_count){ .work = { forward.work.bytes + backward.work.bytes,
                                            forward.work.flops + backward.work.flops } };
+}
+
+struct memory_estimate branch_memory(struct branch_settings of)
+{
+    struct memory_estimate memory = { 0 };
+    const double cells = (double)cells_of(&of), tensor = cells * (double)cell_bytes(&of),
+                 norm = (double)of.cols * sizeof(float), results = of.blocks * chains[of.kind].ops;
+    const bool is_micro = of.kind == BRANCH_MICRO;
+    if (of.kind == BRANCH_NONE)
+        return memory;
+    memory.of[MEMORY_ACTIVATIONS] = tensor * (of.way == BRANCH_FUSED ? is_micro ? 4 : 2 : (is_micro ? 6 : 4) + results);
+    memory.of[MEMORY_PARAMETERS] = is_micro ? 0 : 2 * norm; /* of the tiny operations, v and w are among the tensors */
+    memory.of[MEMORY_GRADIENTS] = 2 * (is_micro ? cells * sizeof(float) : norm);
+    return memory;
 }
 
 double branch_bytes(struct branch_settings of)

@@ -22,6 +22,7 @@
 #define LOCKSTEP_BRANCH_H
 
 #include "model/eager.h"
+#include "options/memory_estimate.h"
 
 #include <stdint.h>
 
@@ -44,6 +45,9 @@ void branch_close(struct branch *branch); /* NULL is allowed */
 
 /* Return the bytes of all its tensors, as far as they are touched. */
 double branch_bytes(struct branch_settings settings);
+
+/* Return the memory that it takes. Run eagerly, the result of each operation stays until backward. */
+struct memory_estimate branch_memory(struct branch_settings settings);
 
 /* Fill the tensor with `features` (count, in device memory), again and again, and compute the chain. */
 void branch_forward(struct branch *branch, const float *features, size_t count);

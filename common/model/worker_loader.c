@@ -79,12 +79,12 @@ struct worker_loader *worker_loader_open(const struct workload *workload, const 
 }
 
 struct memory_estimate worker_loader_memory(const struct workload *workload, const struct run *run, int most_samples,
-                                            int most_workers)
+                                            int most_workers, bool has_ready)
 {
     const double sample = (double)sizeof(union word) * workload->type->sample(&workload->of).words,
                  set = sample_set_bytes(workload, run, most_samples);
-    return (
-        struct memory_estimate){ .of = { [MEMORY_DATA] = 2 * set + slots_of(most_workers) * most_samples * sample } };
+    return (struct memory_estimate){ .of = { [MEMORY_DATA] = (has_ready ? 2 : 1) * set +
+                                                             slots_of(most_workers) * most_samples * sample } };
 }
 
 void worker_loader_settle(struct worker_loader *l)
@@ -105,7 +105,7 @@ void worker_loader_close(struct worker_loader *l)
     for (int i = 0; i < slots_of(l->most_workers); i++)
         device_staging_buffer_close(&l->slots[i].staging);
     sample_set_close(&l->set);
-    free(l->ready);
+    memory_free_array(l->ready);
     free(l->slots);
     free(l);
 }
@@ -178,7 +178,7 @@ static void make_ready(struct worker_loader *l)
     if (!device_computes())
         return;
     if (!l->ready)
-        l->ready = memory_new(words, sizeof *l->ready);
+        l->ready = memory_new_array(MEMORY_DATA, words, sizeof *l->ready);
     memcpy(l->ready, l->set.word, words * sizeof *l->ready);
     for (size_t i = 0; i < l->set.count; i++)
         worker_loader_transform(&l->ready[i * (size_t)l->set.words].feature, l->set.words, l->plan.rounds);

@@ -32,8 +32,10 @@ struct worker_loader_plan {
  * `most_workers` workers. Its helpers count as the lab's (lab_spec.h). */
 struct worker_loader *worker_loader_open(const struct workload *workload, const struct run *run, int most_samples,
                                          int most_workers);
+
+/* Its memory. `has_ready`: a plan takes batches from memory (from_memory), for which it keeps the set transformed. */
 struct memory_estimate worker_loader_memory(const struct workload *workload, const struct run *run, int most_samples,
-                                            int most_workers);
+                                            int most_workers, bool has_ready);
 void worker_loader_close(struct worker_loader *loader);
 
 /* Return to the first batch and let the workers begin. This rank gets its `share` of each batch, and scales each sample's gradient by

@@ -1,10 +1,12 @@
 #include "report/memory_table.h"
 
 #include "base/csv.h"
+#include "base/memory.h"
 #include "collective/spans.h"
 
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const double MB = 1e6;
@@ -24,10 +26,10 @@ struct table {
     enum memory_place place;
 };
 
-/* Bytes on the host that neither an array explains nor the program before it opened any. */
+/* Bytes on the host that no array explains, nor the heap, nor the program before it opened any array. */
 static double unexplained(const struct memory_count *m)
 {
-    return m->resident - m->program - m->held;
+    return m->resident - m->program - m->held - m->freed;
 }
 
 /* The place where the arrays of the model are. */
@@ -75,6 +77,7 @@ static void put_place(struct table *t)
     if (t->place != MEMORY_HOST || !(m->resident > 0))
         return;
     put(t, (struct part){ memory_owner_names[MEMORY_PROGRAM], -1, NAN, m->program, m->program });
+    put(t, (struct part){ "freed", -1, NAN, m->freed, NAN });
     put(t, (struct part){ "unexplained", -1, NAN, unexplained(m), NAN });
     put(t, (struct part){ "resident", -1, NAN, m->resident, NAN });
 }
@@ -118,26 +121,47 @@ void memory_table_write(const struct report *r)
     }
 }
 
-/* Return the rank that holds most. */
-static int largest(const struct outcome *o)
+/* Return the place of the model on the rank whose arrays are most. */
+static const struct place_count *largest(const struct outcome *o, int *which)
 {
-    int most = 0;
-    for (int rank = 1; rank < o->run.ranks; rank++)
-        most = o->memory[rank].resident > o->memory[most].resident ? rank : most;
+    const struct place_count *most = NULL;
+    for (int rank = 0; rank < o->run.ranks; rank++) {
+        const struct place_count *of = &o->memory[rank].of[place_of_model(&o->memory[rank])];
+        if (most && total(of) <= total(most))
+            continue;
+        most = of;
+        *which = rank;
+    }
     return most;
+}
+
+void memory_table_columns(struct csv *csv, const struct outcome *o)
+{
+    int rank = 0;
+    const struct place_count *of = o->memory ? largest(o, &rank) : NULL;
+    double foreseen = 0;
+    for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++) {
+        char *name = memory_text("%s_mb", memory_owner_names[owner]);
+        csv_number(csv, name, of ? (double)of->at_peak[owner] / MB : (double)NAN);
+        free(name);
+        foreseen += o->foreseen.of[owner];
+    }
+    csv_number(csv, "held_mb", of ? (double)total(of) / MB : (double)NAN);
+    csv_number(csv, "predicted_held_mb", of ? foreseen / MB : (double)NAN);
 }
 
 void memory_table_show(FILE *out, const struct report *r)
 {
     const struct outcome *o = &r->outcomes[0];
-    const int rank = largest(o);
+    int rank = 0;
+    const struct place_count *of = largest(o, &rank);
     const struct memory_count *m = &o->memory[rank];
-    const struct place_count *of = &m->of[place_of_model(m)];
     fprintf(out, "Of it, in MB: rank %d", rank);
     for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++)
         if ((double)of->at_peak[owner] >= MB / 20)
             fprintf(out, ", %s %.1f", memory_owner_names[owner], (double)of->at_peak[owner] / MB);
     if (m->program > 0)
-        fprintf(out, ", program and libraries %.1f, unexplained %.1f", m->program / MB, unexplained(m) / MB);
+        fprintf(out, ", program and libraries %.1f, freed and kept by the heap %.1f, unexplained %.1f", m->program / MB,
+                m->freed / MB, unexplained(m) / MB);
     fprintf(out, " (memory.csv).\n");
 }

@@ -3,6 +3,7 @@
 #include "analysis/matched_collectives.h"
 #include "base/memory.h"
 #include "model/token_table.h"
+#include "report/memory_table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -111,6 +112,21 @@ static void put_bound(struct csv *csv, const struct case_summary *s)
     csv_text(csv, "late_by", s->late_by >= 0 ? split_names[s->late_by] : "");
 }
 
+/* Return the bytes that a rank sends in a step, mean over ranks and the measured steps of one round; NaN if unknown. */
+static double sent_bytes(const struct outcome *o)
+{
+    const struct timeline *t = &o->picture;
+    double sent = 0;
+    if (!t->spans || t->steps == 0)
+        return NAN;
+    struct matched_collectives matched = matched_collectives_find(t);
+    for (int i = 0; i < t->ranks * t->count; i++)
+        if (matched.calls[i].collective && t->spans[i].step >= t->first_step)
+            sent += matched_traffic(t, matched.calls[i]).sent;
+    matched_collectives_close(&matched);
+    return sent / t->ranks / t->steps;
+}
+
 /* Write a row of summary.csv. All labs share columns and order; values that a lab lacks are blank. */
 static void put_summary(struct csv *csv, const struct report *report, const struct outcome *o)
 {
@@ -167,6 +183,8 @@ static void put_summary(struct csv *csv, const struct report *report, const stru
     report_put_terms(csv, &then.terms);
     csv_text(csv, "label", o->label ? o->label : o->name);
     put_bound(csv, s);
+    csv_number(csv, "sent_mb", sent_bytes(o) / 1e6);
+    memory_table_columns(csv, o);
 }
 
 static void put_rank(struct csv *csv, const struct outcome *o, int rank)

@@ -414,6 +414,44 @@ TEST(halves_count_half)
                 }
 }
 
+/* Return what all arrays hold. */
+static struct ledger_sums held(void)
+{
+    struct ledger_sums sums = ledger_now(MEMORY_HOST);
+    const struct ledger_sums gpu = ledger_now(MEMORY_GPU);
+    for (int owner = 0; owner < MEMORY_OWNERS; owner++)
+        sums.of[owner] += gpu.of[owner];
+    return sums;
+}
+
+/* Beyond the tensors there are a sum and the moments of a norm. */
+TEST(memory_is_what_it_says)
+{
+    enum { ROWS = 64, COLS = 2000 };
+    static const enum memory_owner owners[] = { MEMORY_PARAMETERS, MEMORY_GRADIENTS, MEMORY_ACTIVATIONS };
+    for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
+        for (enum branch_way way = BRANCH_EAGER; way <= BRANCH_FUSED; way++)
+            for (int is_bf16 = 0; is_bf16 <= (kind == BRANCH_NORM);
+                 is_bf16++) { /* tiny operations are always of floats */
+                const struct branch_settings of = {
+                    .kind = kind, .way = way, .is_bf16 = is_bf16, .blocks = 3, .rows = ROWS, .cols = COLS
+                };
+                const struct ledger_sums before = held();
+                float *x = draw(cells_of(of));
+                struct branch *branch = branch_open(of, SEED);
+                run_some(branch, x, cells_of(of));
+                const struct ledger_sums now = held();
+                const struct memory_estimate says = branch_memory(of);
+                for (int i = 0; i < 3; i++)
+                    if (fabs((double)(now.of[owners[i]] - before.of[owners[i]]) - says.of[owners[i]]) > 32e3)
+                        fail_msg("kind %d, way %d, bf16 %d: %s %zu bytes, said to be %.0f", kind, way, is_bf16,
+                                 memory_owner_names[owners[i]], now.of[owners[i]] - before.of[owners[i]],
+                                 says.of[owners[i]]);
+                branch_close(branch);
+                free(x);
+            }
+}
+
 /* Parts of a half follow each other without gap, and compute what half_computed() says. */
 TEST(parts_cover_the_touched_cells)
 {

@@ -156,11 +156,8 @@ static void put_files(FILE *out, const struct finding *f)
 {
     static const struct {
         const char *file, *word;
-    } files[] = { { "summary.csv", "cases" },
-                  { "ranks.csv", "ranks" },
-                  { "rounds.csv", "rounds" },
-                  { "spans.csv", "spans" },
-                  { "trace.json", "a trace" } };
+    } files[] = { { "summary.csv", "cases" }, { "ranks.csv", "ranks" },   { "rounds.csv", "rounds" },
+                  { "spans.csv", "spans" },   { "memory.csv", "memory" }, { "trace.json", "a trace" } };
     const char *between = "<p>Every number: ";
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char *path = memory_text("%s/%s", f->path, files[i].file);
@@ -193,6 +190,7 @@ static void put_place(FILE *out, const struct finding *f, struct figures *figure
         if (!figure_is_shown(figures, f, chart))
             figure_put(out, figures, f, chart, false);
     }
+    tables_memory(out, f);
     put_files(out, f);
     fputs("</section>\n", out);
 }

@@ -18,9 +18,9 @@ struct column {
     bool is_minor; /* omitted if equal in all rows */
 };
 
-/* Rows to show: of a lab, with a nonblank column. NULL: any. */
+/* Rows to show: of a lab, with a nonblank column, of the memory of rank 0 in a case. NULL: any. */
 struct choice {
-    const char *lab, *filled;
+    const char *lab, *filled, *memory;
 };
 
 static bool says(const struct csv_table *table, int row, const char *column, const char *text)
@@ -32,7 +32,9 @@ static bool says(const struct csv_table *table, int row, const char *column, con
 static bool is_chosen(const struct csv_table *table, int row, struct choice choice)
 {
     return (!choice.lab || says(table, row, "lab", choice.lab)) &&
-           (!choice.filled || !says(table, row, choice.filled, ""));
+           (!choice.filled || !says(table, row, choice.filled, "")) &&
+           (!choice.memory || (says(table, row, "case", choice.memory) && says(table, row, "rank", "0") &&
+                               says(table, row, "layer", "") && !says(table, row, "at_peak_mb", "0")));
 }
 
 static int count_chosen(const struct csv_table *table, struct choice choice)
@@ -215,6 +217,23 @@ bool tables_other(FILE *out, const struct finding *finding, const char *stem)
     csv_free(&table);
     free(path);
     return is_wanted;
+}
+
+void tables_memory(FILE *out, const struct finding *finding)
+{
+    static const struct column columns[] = {
+        { "owner", "memory of rank 0, baseline", TEXT, 0, false },
+        { "place", "where", TEXT, 0, true },
+        { "predicted_mb", "predicted (MB)", NUMBER, 2, false },
+        { "at_peak_mb", "held (MB)", NUMBER, 2, false },
+        { 0 },
+    };
+    char *path = memory_text("%s/memory.csv", finding->path);
+    struct csv_table table = csv_open_if_there(path, (const char *const[]){ "case", "rank", "owner", "layer", NULL });
+    if (table.rows > 0 && finding_is_of_run(finding, &table))
+        put_table(out, "Where memory goes", &table, columns, (struct choice){ .memory = csv_field(&table, 0, "case") });
+    csv_free(&table);
+    free(path);
 }
 
 bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab, bool published_only)
