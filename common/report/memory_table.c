@@ -26,10 +26,16 @@ struct table {
     enum memory_place place;
 };
 
-/* Bytes on the host that no array explains, nor the heap, nor the program before it opened any array. */
-static double unexplained(const struct memory_count *m)
+/* Bytes on the host by the kernel's count that neither arrays explain nor the program before it opened any. */
+static double rest(const struct memory_count *m)
 {
-    return m->resident - m->program - m->held - m->freed;
+    return m->resident - m->program - m->held;
+}
+
+/* Freed blocks that the heap keeps. It does not tell which of their pages are still there: at most the rest. */
+static double kept(const struct memory_count *m)
+{
+    return fmax(0, fmin(m->freed, rest(m)));
 }
 
 /* The place where the arrays of the model are. */
@@ -77,8 +83,8 @@ static void put_place(struct table *t)
     if (t->place != MEMORY_HOST || !(m->resident > 0))
         return;
     put(t, (struct part){ memory_owner_names[MEMORY_PROGRAM], -1, NAN, m->program, m->program });
-    put(t, (struct part){ "freed", -1, NAN, m->freed, NAN });
-    put(t, (struct part){ "unexplained", -1, NAN, unexplained(m), NAN });
+    put(t, (struct part){ "freed", -1, NAN, kept(m), NAN });
+    put(t, (struct part){ "unexplained", -1, NAN, rest(m) - kept(m), NAN });
     put(t, (struct part){ "resident", -1, NAN, m->resident, NAN });
 }
 
@@ -156,12 +162,19 @@ void memory_table_show(FILE *out, const struct report *r)
     int rank = 0;
     const struct place_count *of = largest(o, &rank);
     const struct memory_count *m = &o->memory[rank];
-    fprintf(out, "Of it, in MB: rank %d", rank);
-    for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++)
-        if ((double)of->at_peak[owner] >= MB / 20)
-            fprintf(out, ", %s %.1f", memory_owner_names[owner], (double)of->at_peak[owner] / MB);
+    const char *between = "";
+    fprintf(out, "Without pages of files, rank %d held, in MB: ", rank);
+    for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++) {
+        if ((double)of->at_peak[owner] < MB / 20)
+            continue;
+        fprintf(out, "%s%s %.1f", between, memory_owner_names[owner], (double)of->at_peak[owner] / MB);
+        between = ", ";
+    }
     if (m->program > 0)
-        fprintf(out, ", program and libraries %.1f, freed and kept by the heap %.1f, unexplained %.1f", m->program / MB,
-                m->freed / MB, unexplained(m) / MB);
+        fprintf(out, ", program and libraries %.1f", m->program / MB);
+    if (kept(m) >= MB / 20)
+        fprintf(out, ", freed and kept by the heap %.1f", kept(m) / MB);
+    if (m->program > 0)
+        fprintf(out, ", unexplained %.1f", (rest(m) - kept(m)) / MB);
     fprintf(out, " (memory.csv).\n");
 }
