@@ -45,11 +45,11 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-size_t ledger_total(const struct ledger_sums *sums)
+size_t ledger_total(const size_t of[MEMORY_OWNERS])
 {
     size_t total = 0;
     for (int owner = 0; owner < MEMORY_OWNERS; owner++)
-        total += sums->of[owner];
+        total += of[owner];
     return total;
 }
 
@@ -60,7 +60,7 @@ static void note_peak(enum memory_place place, enum memory_owner owner)
     struct ledger_peak *peak = &ledger.peak[place];
     if (now->of[owner] > peak->most[owner])
         peak->most[owner] = now->of[owner];
-    if (ledger_total(now) <= ledger_total(&peak->sums))
+    if (ledger_total(now->of) <= ledger_total(peak->sums.of))
         return;
     peak->sums = *now;
     peak->phase = ledger.phase;

@@ -1,4 +1,4 @@
-/* ledger: what the memory of this process is used for. Whoever allocates an array names its owner. The ledger sums bytes by owner. It
+/* ledger: what the memory of this process is used for. The code that allocates an array names its owner. The ledger sums bytes by owner. It
  * also keeps the largest sum of all, and the moment at which it was reached.
  *
  * Small blocks (memory_new()) and those of libraries have no entry; the kernel's count of the whole process includes them. A process
@@ -40,7 +40,8 @@ enum { LEDGER_LAYERS = 261 };
 struct ledger_sums {
     size_t of[MEMORY_OWNERS], layer[LEDGER_LAYERS];
 };
-size_t ledger_total(const struct ledger_sums *sums);
+/* Return the sum over all owners. */
+size_t ledger_total(const size_t of[MEMORY_OWNERS]);
 
 /* Of one place, since ledger_restart_peak(). */
 struct ledger_peak {

@@ -63,6 +63,23 @@ static bool has_all_gradients(const struct zero *z)
     return z->plan.stage < 2;
 }
 
+/* Floats that this rank holds of all parameters, and of all gradients. */
+static size_t parameters_held(const struct zero *z)
+{
+    return z->part[z->model->layers] * (has_all_parameters(z) ? z->ranks : 1);
+}
+
+static size_t gradients_held(const struct zero *z)
+{
+    return z->part[z->model->layers] * (has_all_gradients(z) ? z->ranks : 1);
+}
+
+/* Return the sum of this rank's part of a layer's gradients. */
+static float *own_gradients(const struct zero *z, int layer)
+{
+    return z->gradients + (has_all_gradients(z) ? own_at(z, layer) : z->part[layer]);
+}
+
 /* --- layers while they are used ----------------------------------------------------------------------------------- */
 
 static struct slot *slot_of(struct zero *z, int layer)
@@ -103,6 +120,15 @@ static float *gathered(struct zero *z, int layer)
     return slot->whole;
 }
 
+/* An update may have changed the parameters since they were gathered. */
+static void forget_gathered(struct zero *z)
+{
+    for (int i = 0; i < SLOTS; i++) {
+        settle(z, &z->slot[i]);
+        z->slot[i].layer = NO_LAYER;
+    }
+}
+
 static void before_layer(void *argument, int layer)
 {
     struct zero *z = argument;
@@ -116,10 +142,9 @@ static void scatter_gradients(void *argument, int layer)
 {
     struct zero *z = argument;
     const size_t count = z->model->layer[layer].count, size = part_of(z, layer);
-    float *whole = z->model->layer[layer].gradients,
-          *own = has_all_gradients(z) ? z->gradients + own_at(z, layer) : z->gradients + z->part[layer];
+    float *whole = z->model->layer[layer].gradients;
     device_fill(whole + count, 0, z->ranks * size - count);
-    collective_run(z->collective, in_group(z->group, reduce_scatter(TYPE_F32, whole, own, size)));
+    collective_run(z->collective, in_group(z->group, reduce_scatter(TYPE_F32, whole, own_gradients(z, layer), size)));
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------- */
@@ -151,9 +176,8 @@ struct zero *zero_open(const struct workload *workload, uint64_t seed, struct ba
     for (int layer = 0; layer < z->model->layers; layer++)
         z->part[layer + 1] = z->part[layer] + part_size(z->model->layer[layer].count, z->ranks);
     const struct sizes sizes = sizes_of(workload, z->ranks);
-    z->parameters =
-        device_new(MEMORY_PARAMETERS, has_all_parameters(z) ? z->ranks * sizes.own : sizes.own, sizeof(float));
-    z->gradients = device_new(MEMORY_GRADIENTS, has_all_gradients(z) ? z->ranks * sizes.own : sizes.own, sizeof(float));
+    z->parameters = device_new(MEMORY_PARAMETERS, parameters_held(z), sizeof(float));
+    z->gradients = device_new(MEMORY_GRADIENTS, gradients_held(z), sizeof(float));
     if (!has_all_gradients(z))
         z->whole_gradients = device_new(MEMORY_COMMUNICATION, sizes.largest, sizeof(float));
     for (int i = 0; i < SLOTS; i++) {
@@ -235,30 +259,17 @@ static void draw_layer(struct weights *weights, size_t count, size_t begin, size
 void zero_restart(struct zero *z)
 {
     struct weights weights = model_weights(z->model);
-    const size_t own = z->part[z->model->layers];
     model_restart(z->model);
     adamw_restart(z->optimizer);
-    for (int i = 0; i < SLOTS; i++) {
-        settle(z, &z->slot[i]);
-        z->slot[i].layer = NO_LAYER;
-    }
-    device_fill(z->parameters, 0, has_all_parameters(z) ? z->ranks * own : own);
-    device_fill(z->gradients, NAN, has_all_gradients(z) ? z->ranks * own : own);
+    forget_gathered(z);
+    device_fill(z->parameters, 0, parameters_held(z));
+    device_fill(z->gradients, NAN, gradients_held(z));
     for (int layer = 0; layer < z->model->layers && device_computes(); layer++) {
         const size_t count = z->model->layer[layer].count, size = part_of(z, layer);
         const size_t begin = has_all_parameters(z) ? 0 : (size_t)group_rank(z->group) * size,
                      end = has_all_parameters(z) || begin + size > count ? count : begin + size;
         draw_layer(&weights, count, begin, end,
                    z->parameters + (has_all_parameters(z) ? whole_at(z, layer) : z->part[layer]));
-    }
-}
-
-/* An update may have changed the parameters since they were gathered. */
-static void forget_gathered(struct zero *z)
-{
-    for (int i = 0; i < SLOTS; i++) {
-        settle(z, &z->slot[i]);
-        z->slot[i].layer = NO_LAYER;
     }
 }
 
@@ -284,8 +295,7 @@ static void update_parts(struct zero *z)
     adamw_begin(z->optimizer);
     for (int layer = 0; layer < z->model->layers; layer++) {
         float *own = z->parameters + own_at(z, layer);
-        const float *gradients = z->gradients + (has_all_gradients(z) ? own_at(z, layer) : z->part[layer]);
-        adamw_update_part(z->optimizer, z->part[layer], part_of(z, layer), own, gradients);
+        adamw_update_part(z->optimizer, z->part[layer], part_of(z, layer), own, own_gradients(z, layer));
         collective_run(z->collective, in_group(z->group, all_gather(TYPE_F32, own, z->parameters + whole_at(z, layer),
                                                                     part_of(z, layer))));
     }

@@ -56,7 +56,7 @@ struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struc
 static double held(void)
 {
     const struct ledger_sums now = ledger_now(MEMORY_HOST);
-    return (double)ledger_total(&now);
+    return (double)ledger_total(now.of);
 }
 
 static double resident(void)

@@ -5,38 +5,11 @@
 #include "device/device.h"
 #include "model/model_type.h"
 #include "model/sequence_recipe.h"
+#include "model/transformer_activations.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Activations of a block. Its input is the output of the layer before. */
-struct block {
-    struct attended {
-        float *normal1, *moments1;       /* (R,C), (R,2) */
-        float *qkv, *attended, *log_sum; /* (R,3C), (R,C), (R,H) */
-    } attention;
-    float *middle, *normal2, *moments2; /* (R,C), (R,C), (R,2): after the first residual */
-    float *up, *slope, *top;            /* (R,2C), (R,2C), (R,C): after GELU, gelu', after the second residual */
-    int holds;                          /* block whose activations these are now; -1: none */
-};
-
-/* If all activations are kept, each block has its own. If only every k-th block's input is, there are those of k blocks, which
- * forward uses again and again, and the outputs that are such an input have memory of their own. */
-struct activations {
-    struct transformer_settings of;
-    size_t offset[TRANSFORMER_GROUPS]; /* of each group within the parameters of its layer */
-    float *embedded;                   /* (R,C) */
-    int sets;                          /* blocks that have activations at a time */
-    int attending;                     /* block that attended last; -1: none */
-    struct block *block;               /* (sets) */
-    float **kept;           /* (runs) of (R,C): the input of each run of k blocks; that of the first is `embedded` */
-    float *pooled, *logits; /* (B,C), (B,classes): the logits, then their gradient */
-    float *pooled_back;     /* (B,C) */
-    float *back, *branch,
-        *wide;      /* (R,C), (R,C), (R,3C): gradients on the main path and beside it; all blocks use them */
-    float *scratch; /* scratch of device_attention() */
-};
 
 static int blocks(const union model_settings *settings)
 {
@@ -208,170 +181,6 @@ static void refuse(const union model_settings *settings, const struct run *run)
             run->steps, run->batch_size, run->ranks);
 }
 
-/* --- activations --------------------------------------------------------------------------------------------------- */
-
-/* Blocks that have activations at a time: those of a run between two kept inputs, or all. */
-static int sets_of(const struct transformer_settings *of)
-{
-    const int every = of->recompute.every;
-    return every > 0 && every < of->num_blocks ? every : of->num_blocks;
-}
-
-static int runs_of(const struct transformer_settings *of)
-{
-    return (of->num_blocks + sets_of(of) - 1) / sets_of(of);
-}
-
-/* Float array and its length. All arrays are listed, for opening, closing and counting. */
-struct buffer {
-    float **at;
-    double floats;
-};
-enum { OF_ATTENTION = 5, OF_BLOCK = 6, SHARED = 8 };
-
-static void list_attention(struct buffer list[OF_ATTENTION], struct block *b, const struct transformer_settings *of,
-                           double R)
-{
-    const double C = of->hidden_dim, H = of->num_heads;
-    struct attended *a = &b->attention;
-    const struct buffer all[OF_ATTENTION] = { { &a->normal1, R * C },
-                                              { &a->moments1, R * 2 },
-                                              { &a->qkv, R * 3 * C },
-                                              { &a->attended, R * C },
-                                              { &a->log_sum, R * H } };
-    memcpy(list, all, sizeof all);
-}
-
-static void list_block(struct buffer list[OF_BLOCK], struct block *b, const struct transformer_settings *of, double R)
-{
-    const double C = of->hidden_dim;
-    const struct buffer all[OF_BLOCK] = { { &b->middle, R * C }, { &b->normal2, R * C },   { &b->moments2, R * 2 },
-                                          { &b->up, R * 2 * C }, { &b->slope, R * 2 * C }, { &b->top, R * C } };
-    memcpy(list, all, sizeof all);
-}
-
-static void list_shared(struct buffer list[SHARED], struct activations *a, struct batch_most most)
-{
-    const double R = most.rows, B = most.samples, C = a->of.hidden_dim;
-    const struct buffer all[SHARED] = {
-        { &a->embedded, R * C },
-        { &a->pooled, B * C },
-        { &a->logits, B * a->of.num_classes },
-        { &a->back, R * C },
-        { &a->branch, R * C },
-        { &a->wide, R * 3 * C },
-        { &a->pooled_back, B * C },
-        { &a->scratch, (double)device_attention_scratch((int)most.length) },
-    };
-    memcpy(list, all, sizeof all);
-}
-
-/* The last run's activations are still there when backward begins. */
-static bool is_again(const union model_settings *settings, int layer)
-{
-    const struct transformer_settings *of = &settings->transformer;
-    return layer >= 1 && layer <= (runs_of(of) - 1) * sets_of(of);
-}
-
-static void open_buffers(const struct buffer *list, int count)
-{
-    for (int i = 0; i < count; i++)
-        *list[i].at = device_new(MEMORY_ACTIVATIONS, (size_t)list[i].floats, sizeof(float));
-}
-
-/* If attention is computed again, all blocks share its activations. */
-static void open_block(struct activations *a, int i, double R)
-{
-    struct block *b = &a->block[i];
-    struct buffer of_block[OF_BLOCK], of_attention[OF_ATTENTION];
-    ledger_layer(i + 1);
-    b->holds = -1;
-    list_block(of_block, b, &a->of, R);
-    open_buffers(of_block, OF_BLOCK);
-    list_attention(of_attention, b, &a->of, R);
-    if (i == 0 || !a->of.recompute.attention_only)
-        open_buffers(of_attention, OF_ATTENTION);
-    else
-        b->attention = a->block[0].attention;
-}
-
-static void *open_activations(const union model_settings *settings, struct batch_most most)
-{
-    struct activations *a = memory_new(1, sizeof *a);
-    a->of = settings->transformer;
-    if (a->of.num_heads < 1 || a->of.hidden_dim % a->of.num_heads != 0 ||
-        a->of.hidden_dim / a->of.num_heads > DEVICE_LANES)
-        die(STATUS_WRONG, "%d heads cannot share a width of %d; choose heads of equal width, at most %d each",
-            a->of.num_heads, a->of.hidden_dim, DEVICE_LANES);
-    for (enum transformer_group group = 0; group < TRANSFORMER_GROUPS; group++)
-        a->offset[group] = transformer_offset(&a->of, group);
-    struct buffer shared[SHARED];
-    list_shared(shared, a, most);
-    open_buffers(shared, SHARED);
-    a->sets = sets_of(&a->of);
-    a->attending = -1;
-    a->block = memory_new((size_t)a->sets, sizeof *a->block);
-    a->kept = memory_new((size_t)runs_of(&a->of), sizeof *a->kept);
-    for (int i = 0; i < a->sets; i++)
-        open_block(a, i, most.rows);
-    for (int run = 1; run < runs_of(&a->of); run++) {
-        ledger_layer(run * a->sets);
-        a->kept[run] = device_new(MEMORY_ACTIVATIONS, (size_t)(most.rows * a->of.hidden_dim), sizeof(float));
-    }
-    ledger_layer(-1);
-    return a;
-}
-
-static double sum_floats(const struct buffer *list, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += list[i].floats;
-    return sum;
-}
-
-static double bytes(const union model_settings *settings, struct batch_most most)
-{
-    struct activations a = { .of = settings->transformer };
-    struct block block;
-    struct buffer shared[SHARED], of_block[OF_BLOCK], of_attention[OF_ATTENTION];
-    list_shared(shared, &a, most);
-    list_block(of_block, &block, &a.of, most.rows);
-    list_attention(of_attention, &block, &a.of, most.rows);
-    const double sets = sets_of(&a.of), attentions = a.of.recompute.attention_only ? 1 : sets,
-                 kept = (runs_of(&a.of) - 1) * most.rows * a.of.hidden_dim;
-    return (sum_floats(shared, SHARED) + sets * sum_floats(of_block, OF_BLOCK) +
-            attentions * sum_floats(of_attention, OF_ATTENTION) + kept) *
-           sizeof(float);
-}
-
-static void close_buffers(const struct buffer *list, int count)
-{
-    for (int i = 0; i < count; i++)
-        device_free(*list[i].at);
-}
-
-static void close_activations(void *state)
-{
-    struct activations *a = state;
-    const struct batch_most none = { 0 };
-    struct buffer shared[SHARED], of_block[OF_BLOCK], of_attention[OF_ATTENTION];
-    list_shared(shared, a, none);
-    close_buffers(shared, SHARED);
-    for (int i = 0; i < a->sets; i++) {
-        list_block(of_block, &a->block[i], &a->of, 0);
-        close_buffers(of_block, OF_BLOCK);
-        list_attention(of_attention, &a->block[i], &a->of, 0);
-        if (i == 0 || !a->of.recompute.attention_only)
-            close_buffers(of_attention, OF_ATTENTION);
-    }
-    for (int run = 1; run < runs_of(&a->of); run++)
-        device_free(a->kept[run]);
-    free(a->kept);
-    free(a->block);
-    free(a);
-}
-
 /* --- passes -------------------------------------------------------------------------------------------------------- */
 
 /* What the passes of a layer share: its activations, and its parameters and gradients by group. */
@@ -384,13 +193,6 @@ struct pass {
     float *parameters, *gradients;
 };
 
-/* Return where the output of a block goes: a run's input if the next block begins one. */
-static float *top_of(const struct activations *a, int block)
-{
-    const int run = (block + 1) / a->sets;
-    return (block + 1) % a->sets == 0 && run < runs_of(&a->of) ? a->kept[run] : a->block[block % a->sets].top;
-}
-
 static struct pass pass_of(struct model *model, int layer)
 {
     struct activations *a = model->state;
@@ -399,10 +201,10 @@ static struct pass pass_of(struct model *model, int layer)
     };
     if (layer >= 1 && layer <= a->of.num_blocks) {
         pass.block = layer - 1;
-        pass.b = &a->block[pass.block % a->sets];
-        pass.top = top_of(a, pass.block);
+        pass.b = transformer_block(a, pass.block);
+        pass.top = transformer_top(a, pass.block);
     }
-    pass.input = layer >= 2 ? top_of(a, layer - 2) : a->embedded;
+    pass.input = layer >= 2 ? transformer_top(a, layer - 2) : a->embedded;
     return pass;
 }
 
@@ -535,19 +337,6 @@ static void backward_attention(const struct pass *pass, const struct batch *batc
                            b->attention.moments1, parameter(pass, NORM1_WEIGHT), R, C);
 }
 
-/* Backward of a block reads its own activations and its input, which the block before may have had to write again. */
-static int again_from(const void *state, int layer)
-{
-    const struct activations *a = state;
-    const int block = layer - 1, first = block / a->sets * a->sets; /* of the run */
-    bool is_there = true;
-    if (block < 0 || block >= a->of.num_blocks)
-        return layer + 1;
-    for (int i = first; i <= block; i++)
-        is_there &= a->block[i % a->sets].holds == i;
-    return is_there ? layer + 1 : first + 1;
-}
-
 /* The embedding's gradient is dense: rows of words that did not occur are zero. */
 static void backward(struct model *model, const struct batch *batch, int layer)
 {
@@ -593,11 +382,11 @@ const struct model_type transformer_type = {
     .shapes = SHAPES,
     .terms = 1u << COST_FIXED | 1u << COST_PER_PADDED_TOKEN | 1u << COST_PER_PADDED_TOKEN_LENGTH,
     .shape = shape,
-    .open = open_activations,
-    .close = close_activations,
-    .bytes = bytes,
-    .again_from = again_from,
-    .is_again = is_again,
+    .open = transformer_open,
+    .close = transformer_close,
+    .bytes = transformer_bytes,
+    .again_from = transformer_again_from,
+    .is_again = transformer_is_again,
     .flops_again = flops_again,
     .forward = forward,
     .backward = backward,

@@ -88,14 +88,6 @@ static void put_place(struct table *t)
     put(t, (struct part){ "resident", -1, NAN, m->resident, NAN });
 }
 
-static size_t total(const struct place_count *of)
-{
-    size_t sum = 0;
-    for (int owner = 0; owner < MEMORY_OWNERS; owner++)
-        sum += of->at_peak[owner];
-    return sum;
-}
-
 /* Return the last of the ranks from `rank` on that hold the same. */
 static int last_alike(const struct outcome *o, int rank)
 {
@@ -120,7 +112,7 @@ void memory_table_write(const struct report *r)
             t.to_rank = last_alike(t.of, t.rank);
             for (int place = 0; place < MEMORY_PLACES; place++) {
                 t.place = (enum memory_place)place;
-                if (total(&t.of->memory[t.rank].of[place]) > 0)
+                if (ledger_total(t.of->memory[t.rank].of[place].at_peak) > 0)
                     put_place(&t);
             }
         }
@@ -133,7 +125,7 @@ static const struct place_count *largest(const struct outcome *o, int *which)
     const struct place_count *most = NULL;
     for (int rank = 0; rank < o->run.ranks; rank++) {
         const struct place_count *of = &o->memory[rank].of[place_of_model(&o->memory[rank])];
-        if (most && total(of) <= total(most))
+        if (most && ledger_total(of->at_peak) <= ledger_total(most->at_peak))
             continue;
         most = of;
         *which = rank;
@@ -145,15 +137,13 @@ void memory_table_columns(struct csv *csv, const struct outcome *o)
 {
     int rank = 0;
     const struct place_count *of = o->memory ? largest(o, &rank) : NULL;
-    double foreseen = 0;
     for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++) {
         char *name = memory_text("%s_mb", memory_owner_names[owner]);
         csv_number(csv, name, of ? (double)of->at_peak[owner] / MB : (double)NAN);
         free(name);
-        foreseen += o->foreseen.of[owner];
     }
-    csv_number(csv, "held_mb", of ? (double)total(of) / MB : (double)NAN);
-    csv_number(csv, "predicted_held_mb", of ? foreseen / MB : (double)NAN);
+    csv_number(csv, "held_mb", of ? (double)ledger_total(of->at_peak) / MB : (double)NAN);
+    csv_number(csv, "predicted_held_mb", of ? memory_estimate_sum(&o->foreseen) / MB : (double)NAN);
 }
 
 void memory_table_show(FILE *out, const struct report *r)

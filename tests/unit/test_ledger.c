@@ -25,7 +25,7 @@ TEST(each_owner_has_an_account)
     memory_free_array(data);
     memory_free_array(NULL);
     const struct ledger_sums now = ledger_now(MEMORY_HOST);
-    assert_int_equal(ledger_total(&now), 0);
+    assert_int_equal(ledger_total(now.of), 0);
 }
 
 /* Activations of two layers; in backward those of the last are freed, and gradients come. */
@@ -34,7 +34,7 @@ TEST(the_peak_has_a_moment)
     char *parameters = memory_new_array(MEMORY_PARAMETERS, 1, KB), *activations[2];
     ledger_restart_peak();
     struct ledger_peak peak = ledger_peak(MEMORY_HOST);
-    assert_int_equal(ledger_total(&peak.sums), KB);
+    assert_int_equal(ledger_total(peak.sums.of), KB);
     assert_int_equal(peak.phase, -1);
     ledger_phase(FORWARD);
     for (int layer = 0; layer < 2; layer++) {
@@ -45,7 +45,7 @@ TEST(the_peak_has_a_moment)
     memory_free_array(activations[1]);
     char *gradients = memory_new_array(MEMORY_GRADIENTS, 2, KB);
     peak = ledger_peak(MEMORY_HOST);
-    assert_int_equal(ledger_total(&peak.sums), 6 * KB);
+    assert_int_equal(ledger_total(peak.sums.of), 6 * KB);
     assert_int_equal(peak.sums.of[MEMORY_ACTIVATIONS], 5 * KB);
     assert_int_equal(peak.sums.of[MEMORY_GRADIENTS], 0);
     assert_int_equal(peak.most[MEMORY_GRADIENTS], 2 * KB); /* its own largest is later */
@@ -56,7 +56,7 @@ TEST(the_peak_has_a_moment)
     memory_free_array(gradients);
     ledger_restart_peak();
     peak = ledger_peak(MEMORY_HOST);
-    assert_int_equal(ledger_total(&peak.sums), 3 * KB);
+    assert_int_equal(ledger_total(peak.sums.of), 3 * KB);
     assert_int_equal(peak.most[MEMORY_GRADIENTS], 0);
     memory_free_array(activations[0]);
     memory_free_array(parameters);

@@ -76,7 +76,7 @@ double rounds_mean(const struct rounds *rounds, const char *name, const char *co
     return count[all] > 0 ? sum[all] / count[all] : (double)NAN;
 }
 
-/* Read who was charged in a round of a case: caused (ranks), in milliseconds per step. What is charged to others is spread evenly over
+/* Read how much each rank was charged in a round of a case: caused (ranks), in milliseconds per step. What is charged to others is spread evenly over
  * them. Return the largest charge; NaN if the row has none or is disturbed. */
 static double read_charges(const struct csv_table *table, int row, const char *name, double *caused, int ranks)
 {

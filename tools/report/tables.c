@@ -204,18 +204,29 @@ static void put_all(FILE *out, const char *caption, const struct csv_table *tabl
     html_table_end(out);
 }
 
-bool tables_other(FILE *out, const struct finding *finding, const char *stem)
+/* Read a table of a finding; it has no rows if it is missing, of another run, or lacks one of the columns (NULL ends them). */
+static struct csv_table read_table(const struct finding *finding, const char *stem, const char *const *columns)
 {
     char *path = memory_text("%s/%s.csv", finding->path, stem);
-    struct csv_table table = csv_open_if_there(path, (const char *const[]){ NULL });
-    bool is_wanted = table.rows > 0 && finding_is_of_run(finding, &table);
+    struct csv_table table = csv_open_if_there(path, columns);
+    free(path);
+    if (table.rows > 0 && !finding_is_of_run(finding, &table)) {
+        csv_free(&table);
+        table = (struct csv_table){ 0 };
+    }
+    return table;
+}
+
+bool tables_other(FILE *out, const struct finding *finding, const char *stem)
+{
+    struct csv_table table = read_table(finding, stem, (const char *const[]){ NULL });
+    const bool is_wanted = table.rows > 0;
     if (is_wanted) {
         char *caption = memory_text("%s.csv, %s", stem, finding->place);
         put_all(out, caption, &table);
         free(caption);
     }
     csv_free(&table);
-    free(path);
     return is_wanted;
 }
 
@@ -228,12 +239,11 @@ void tables_memory(FILE *out, const struct finding *finding)
         { "at_peak_mb", "held (MB)", NUMBER, 2, false },
         { 0 },
     };
-    char *path = memory_text("%s/memory.csv", finding->path);
-    struct csv_table table = csv_open_if_there(path, (const char *const[]){ "case", "rank", "owner", "layer", NULL });
-    if (table.rows > 0 && finding_is_of_run(finding, &table))
+    struct csv_table table =
+        read_table(finding, "memory", (const char *const[]){ "case", "rank", "owner", "layer", NULL });
+    if (table.rows > 0)
         put_table(out, "Where memory goes", &table, columns, (struct choice){ .memory = csv_field(&table, 0, "case") });
     csv_free(&table);
-    free(path);
 }
 
 bool tables_closing(FILE *out, const struct csv_table *closing, const char *lab, bool published_only)
