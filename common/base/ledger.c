@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <search.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -18,6 +19,7 @@ const char *const memory_owner_names[MEMORY_OWNERS] = {
     [MEMORY_DATA] = "data",
     [MEMORY_COMMUNICATION] = "communication",
     [MEMORY_MEASURING] = "measuring",
+    [MEMORY_CACHED] = "cached",
 };
 
 struct block {
@@ -25,7 +27,8 @@ struct block {
     size_t bytes;
     enum memory_owner owner;
     enum memory_place place;
-    int layer; /* index into ledger_sums.layer */
+    bool is_forced; /* the owner is that of ledger_override_owner() */
+    int layer;      /* index into ledger_sums.layer */
 };
 
 /* Static, because a process has one heap (ledger.h). */
@@ -53,6 +56,11 @@ size_t ledger_total(const size_t of[MEMORY_OWNERS])
     return total;
 }
 
+size_t ledger_in_use(const size_t of[MEMORY_OWNERS])
+{
+    return ledger_total(of) - of[MEMORY_CACHED];
+}
+
 /* Keep the sums as the peak if they are the largest so far. */
 static void note_peak(enum memory_place place, enum memory_owner owner)
 {
@@ -60,54 +68,92 @@ static void note_peak(enum memory_place place, enum memory_owner owner)
     struct ledger_peak *peak = &ledger.peak[place];
     if (now->of[owner] > peak->most[owner])
         peak->most[owner] = now->of[owner];
-    if (ledger_total(now->of) <= ledger_total(peak->sums.of))
+    if (ledger_in_use(now->of) <= ledger_in_use(peak->sums.of))
         return;
     peak->sums = *now;
     peak->phase = ledger.phase;
     peak->layer = ledger.layer;
 }
 
+/* Return the layer of now, as an index into ledger_sums.layer. */
+static int layer_now(void)
+{
+    const int layer = ledger.layer;
+    return layer >= 0 && layer < LEDGER_LAYERS - 1 ? layer : LEDGER_LAYERS - 1;
+}
+
+/* Enter a block into the sums. */
+static void enter(const struct block *block)
+{
+    struct ledger_sums *now = &ledger.now[block->place];
+    now->of[block->owner] += block->bytes;
+    if (block->owner == MEMORY_ACTIVATIONS)
+        now->layer[block->layer] += block->bytes;
+    note_peak(block->place, block->owner);
+}
+
+/* Take a block out of the sums. */
+static void take_out(const struct block *block)
+{
+    struct ledger_sums *now = &ledger.now[block->place];
+    now->of[block->owner] -= block->bytes;
+    if (block->owner == MEMORY_ACTIVATIONS)
+        now->layer[block->layer] -= block->bytes;
+}
+
+static struct block *find(const void *address)
+{
+    const struct block wanted = { .address = address };
+    struct block **found = tfind(&wanted, &ledger.blocks, compare);
+    if (!found)
+        die(STATUS_WRONG, "memory that is not in the ledger, or was freed before");
+    return *found;
+}
+
 void ledger_add(const void *address, size_t bytes, enum memory_owner owner, enum memory_place place)
 {
     struct block *block = memory_new(1, sizeof *block);
     pthread_mutex_lock(&ledger.lock);
-    const int layer = ledger.layer;
+    const bool is_forced = ledger.owner_of_all < MEMORY_OWNERS;
     *block = (struct block){ .address = address,
                              .bytes = bytes,
-                             .owner = ledger.owner_of_all < MEMORY_OWNERS ? ledger.owner_of_all : owner,
+                             .owner = is_forced ? ledger.owner_of_all : owner,
                              .place = place,
-                             .layer = layer >= 0 && layer < LEDGER_LAYERS - 1 ? layer : LEDGER_LAYERS - 1 };
+                             .is_forced = is_forced,
+                             .layer = layer_now() };
     struct block **found = tsearch(block, &ledger.blocks, compare);
     if (!found || *found != block)
         die(STATUS_WRONG, found ? "a block of memory is in the ledger twice" : "no memory for the ledger");
-    struct ledger_sums *now = &ledger.now[place];
-    now->of[block->owner] += bytes;
-    if (block->owner == MEMORY_ACTIVATIONS)
-        now->layer[block->layer] += bytes;
-    note_peak(place, block->owner);
+    enter(block);
     pthread_mutex_unlock(&ledger.lock);
 }
 
 size_t ledger_remove(const void *address)
 {
-    const struct block wanted = { .address = address };
     pthread_mutex_lock(&ledger.lock);
-    struct block **found = tfind(&wanted, &ledger.blocks, compare);
-    if (!found)
-        die(STATUS_WRONG, "freed memory that is not in the ledger, or was freed before");
-    struct block *block = *found;
+    struct block *block = find(address);
     const size_t bytes = block->bytes;
-    tdelete(&wanted, &ledger.blocks, compare);
-    struct ledger_sums *now = &ledger.now[block->place];
-    now->of[block->owner] -= bytes;
-    if (block->owner == MEMORY_ACTIVATIONS)
-        now->layer[block->layer] -= bytes;
+    tdelete(block, &ledger.blocks, compare);
+    take_out(block);
     pthread_mutex_unlock(&ledger.lock);
     free(block);
     return bytes;
 }
 
-void ledger_own_all(enum memory_owner owner)
+void ledger_move(const void *address, enum memory_owner owner)
+{
+    pthread_mutex_lock(&ledger.lock);
+    struct block *block = find(address);
+    if (!block->is_forced) {
+        take_out(block);
+        block->owner = owner;
+        block->layer = layer_now();
+        enter(block);
+    }
+    pthread_mutex_unlock(&ledger.lock);
+}
+
+void ledger_override_owner(enum memory_owner owner)
 {
     ledger.owner_of_all = owner;
 }

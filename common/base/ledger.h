@@ -1,15 +1,16 @@
 /* ledger: what the memory of this process is used for. The code that allocates an array names its owner. The ledger sums bytes by owner. It
- * also keeps the largest sum of all, and the moment at which it was reached.
+ * also keeps the largest sum of all that is in use, and the moment at which it was reached.
  *
  * Small blocks (memory_new()) and those of libraries have no entry; the kernel's count of the whole process includes them. A process
- * has one heap, so it has one ledger; simulated ranks have one each. Any thread may call. */
+ * has one heap, so it has one ledger. Simulated ranks share a process, but each has its own static data, and so a ledger. Any thread may
+ * call. */
 #ifndef LOCKSTEP_LEDGER_H
 #define LOCKSTEP_LEDGER_H
 
 #include <stddef.h>
 
 enum memory_owner {
-    MEMORY_PROGRAM,       /* the process and its libraries: what no array explains */
+    MEMORY_PROGRAM,       /* the process before training, less its arrays */
     MEMORY_PARAMETERS,    /* of the model */
     MEMORY_GRADIENTS,     /* of the parameters, summed micro-batches included */
     MEMORY_MOMENTS,       /* of the optimizer */
@@ -17,6 +18,7 @@ enum memory_owner {
     MEMORY_DATA,          /* the data set and its batches */
     MEMORY_COMMUNICATION, /* buffers of collectives, beside the gradients */
     MEMORY_MEASURING,     /* spans, checks, probes of the machine */
+    MEMORY_CACHED, /* kept by a pool for its next user, in use by none: what PyTorch calls reserved, but not allocated */
     MEMORY_OWNERS
 };
 extern const char *const memory_owner_names[MEMORY_OWNERS];
@@ -27,8 +29,11 @@ enum memory_place { MEMORY_HOST, MEMORY_GPU, MEMORY_PLACES };
 void ledger_add(const void *block, size_t bytes, enum memory_owner owner, enum memory_place place);
 size_t ledger_remove(const void *block);
 
+/* Say that a block now serves another owner, in the layer of now; MEMORY_CACHED: none. A pool does so. */
+void ledger_move(const void *block, enum memory_owner owner);
+
 /* Let `owner` own all new blocks, whatever their callers say, until this is called with MEMORY_OWNERS: what measures opens models, too. */
-void ledger_own_all(enum memory_owner owner);
+void ledger_override_owner(enum memory_owner owner);
 
 /* Say where the program is: the number of a phase (the caller's), and a layer of the model; -1 for none. */
 void ledger_phase(int phase);
@@ -40,12 +45,13 @@ enum { LEDGER_LAYERS = 261 };
 struct ledger_sums {
     size_t of[MEMORY_OWNERS], layer[LEDGER_LAYERS];
 };
-/* Return the sum over all owners. */
+/* Return the sum over all owners; and without what pools keep. */
 size_t ledger_total(const size_t of[MEMORY_OWNERS]);
+size_t ledger_in_use(const size_t of[MEMORY_OWNERS]);
 
 /* Of one place, since ledger_restart_peak(). */
 struct ledger_peak {
-    struct ledger_sums sums;    /* when their total was largest */
+    struct ledger_sums sums;    /* when their total in use was largest */
     size_t most[MEMORY_OWNERS]; /* each owner's largest, which may have been at another time */
     int phase, layer;           /* where the program was when the total became largest; phase -1: before the first */
 };

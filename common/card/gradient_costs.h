@@ -21,7 +21,7 @@ double bf16_sum_measure(const struct own_where *where, int which);
 /* Rows of a lab's table. Memory: three arrays of gradients, or a large message as floats and as bf16; an array of which parts are summed.
  * A large message is larger than caches: of 260 MiB that 32 MiB fit into, rounding took 130 to 160 us per MB, and of lab 03's message,
  * 128 MiB, 240 us (Intel Xeon, 2 cores of a virtual machine, 2026-11-26). */
-#define GRADIENT_BYTES_MOST ((size_t)16 << 20) /* of larger gradients each byte takes as long as of these */
+#define GRADIENT_BYTES_MOST ((size_t)16 << 20) /* larger gradients are taken to cost as much per byte */
 #define LARGE_BYTES ((size_t)128 << 20)
 #define STARTED_BYTES ((size_t)24 << 20)
 #define STARTED_LARGE_BYTES ((size_t)96 << 20)
@@ -51,7 +51,8 @@ double bf16_sum_measure(const struct own_where *where, int which);
 /* Return the seconds that a rank takes to add up `micro_batches` gradients of `bytes` each; 0 for one. */
 double adding_seconds(const struct card *card, double bytes, int micro_batches);
 
-/* Return the seconds of rounding `bytes` of floats to bf16 and back, just computed or from beyond the caches. */
+/* Return the seconds of rounding `bytes` of floats to bf16 and back: of gradients, which were just computed; of a large message, which no
+ * cache holds. The caller chooses. */
 double rounding_seconds(const struct card *card, double bytes);
 double rounding_large_seconds(const struct card *card, double bytes);
 

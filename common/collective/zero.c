@@ -2,33 +2,35 @@
 
 #include "base/memory.h"
 #include "device/device.h"
+#include "device/pool.h"
 #include "model/adamw.h"
+#include "world/world.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { NO_LAYER = -1, NO_TICKET = -1, SLOTS = 2 };
-
-/* A layer's parameters, gathered. */
-struct slot {
-    float *whole; /* (ranks, size of the largest part) */
-    int layer;    /* NO_LAYER: none */
-    int ticket;   /* of the all-gather that brings it; NO_TICKET: it is there */
-};
+enum { NO_LAYER = -1, NO_TICKET = -1 };
 
 struct zero {
     struct zero_plan plan;
     struct model *model;
     struct collective *collective;
     const struct group *group;
-    size_t ranks;
+    size_t ranks, rank;
     size_t *part; /* (layers + 1) where this rank's part of a layer begins in an array of its parts */
     /* Stages 0 to 2 have all parameters, 0 and 1 all gradients: of each layer, the ranks' parts one after another. Else this rank's parts. */
     float *parameters, *gradients;
     struct adamw *optimizer;
-    struct slot slot[SLOTS]; /* stage 3; only the first without prefetching */
-    float *whole_gradients;  /* stages 2 and 3: of the layer that backward computes */
-    int step;                /* +1 in forward, -1 in backward: where the next layer is */
+    struct pool *pool;  /* of whole layers, */
+    size_t whole_bytes; /* each as large as the largest with all its parts */
+    bool is_backward;
+    /* Stage 3: layers that are gathered, layer l in slot l % slots. */
+    int slots;
+    int *held; /* (slots) layer; NO_LAYER: none */
+    struct gathered {
+        float *whole; /* of the pool; NULL: none yet */
+        int ticket;   /* of the all-gather that brings it; NO_TICKET: it is there */
+    } * slot;         /* (slots) */
 };
 
 static size_t part_size(size_t parameters, size_t ranks)
@@ -50,7 +52,7 @@ static size_t whole_at(const struct zero *z, int layer)
 /* Return this rank's part of a layer within an array of all parts. */
 static size_t own_at(const struct zero *z, int layer)
 {
-    return whole_at(z, layer) + (size_t)group_rank(z->group) * part_of(z, layer);
+    return whole_at(z, layer) + z->rank * part_of(z, layer);
 }
 
 static bool has_all_parameters(const struct zero *z)
@@ -82,50 +84,72 @@ static float *own_gradients(const struct zero *z, int layer)
 
 /* --- layers while they are used ----------------------------------------------------------------------------------- */
 
-static struct slot *slot_of(struct zero *z, int layer)
+/* Number of layers that are gathered at a time. */
+static int slots_of(struct zero_plan plan, int layers)
 {
-    return &z->slot[z->plan.prefetches ? layer % SLOTS : 0];
+    return plan.stage < 3 ? 0 : plan.ahead + 1 < layers ? plan.ahead + 1 : layers;
 }
 
-static struct collective_op gathering(const struct zero *z, const struct slot *slot, int layer)
+/* List the layers to be gathered now that a pass is at `layer`, and `step` (1 or -1) leads to the next one: this one and those ahead, unless
+ * held (slots) has them. Note them there. */
+static int list_missing(int *held, int slots, int layers, int layer, int step, int missing[LAYERS_MOST])
 {
-    return in_group(z->group, all_gather(TYPE_F32, z->parameters + z->part[layer], slot->whole, part_of(z, layer)));
+    int count = 0;
+    for (int i = 0; i < slots; i++) {
+        const int wanted = layer + i * step;
+        if (wanted < 0 || wanted >= layers || held[wanted % slots] == wanted)
+            continue;
+        held[wanted % slots] = wanted;
+        missing[count++] = wanted;
+    }
+    return count;
 }
 
 /* Wait for the parameters that a slot is being filled with. */
-static void settle(struct zero *z, struct slot *slot)
+static void settle(struct zero *z, struct gathered *slot)
 {
     if (slot->ticket != NO_TICKET)
         collective_finish(z->collective, slot->ticket);
     slot->ticket = NO_TICKET;
 }
 
-/* Have the parameters of a layer, and begin to gather those of the next one. */
+/* Gather a layer, at once if a pass needs it now. */
+static void gather(struct zero *z, int layer, bool is_now)
+{
+    struct gathered *slot = &z->slot[layer % z->slots];
+    settle(z, slot);
+    if (!slot->whole)
+        slot->whole = pool_take(z->pool, z->whole_bytes, MEMORY_COMMUNICATION);
+    const struct collective_op op =
+        in_group(z->group, all_gather(TYPE_F32, z->parameters + z->part[layer], slot->whole, part_of(z, layer)));
+    if (is_now)
+        collective_run(z->collective, op);
+    else
+        slot->ticket = collective_start(z->collective, op);
+}
+
+/* Have the parameters of a layer, and begin to gather those ahead. A forward that runs again does not look ahead: backward follows. */
 static float *gathered(struct zero *z, int layer)
 {
-    struct slot *slot = slot_of(z, layer);
+    const int step = z->is_backward && !z->model->computes_again ? -1 : 1;
+    struct gathered *slot = &z->slot[layer % z->slots];
+    int missing[LAYERS_MOST];
+    const int count =
+        list_missing(z->held, z->slots, z->model->computes_again ? layer + 1 : z->model->layers, layer, step, missing);
+    for (int i = 0; i < count; i++)
+        gather(z, missing[i], missing[i] == layer);
     settle(z, slot);
-    if (slot->layer != layer)
-        collective_run(z->collective, gathering(z, slot, layer));
-    slot->layer = layer;
-    const int next = layer + z->step;
-    if (!z->plan.prefetches || next < 0 || next >= z->model->layers)
-        return slot->whole;
-    struct slot *ahead = slot_of(z, next);
-    if (ahead->layer != next) {
-        settle(z, ahead);
-        ahead->layer = next;
-        ahead->ticket = collective_start(z->collective, gathering(z, ahead, next));
-    }
     return slot->whole;
 }
 
 /* An update may have changed the parameters since they were gathered. */
 static void forget_gathered(struct zero *z)
 {
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < z->slots; i++) {
         settle(z, &z->slot[i]);
-        z->slot[i].layer = NO_LAYER;
+        pool_give(z->pool, z->whole_bytes, z->slot[i].whole);
+        z->slot[i].whole = NULL;
+        z->held[i] = NO_LAYER;
     }
 }
 
@@ -133,8 +157,21 @@ static void before_layer(void *argument, int layer)
 {
     struct zero *z = argument;
     struct model_layer *l = &z->model->layer[layer];
+    const bool computes_gradients = z->is_backward && !z->model->computes_again;
     l->parameters = has_all_parameters(z) ? z->parameters + whole_at(z, layer) : gathered(z, layer);
-    l->gradients = has_all_gradients(z) ? z->gradients + whole_at(z, layer) : z->whole_gradients;
+    if (has_all_gradients(z))
+        l->gradients = z->gradients + whole_at(z, layer);
+    else if (computes_gradients)
+        l->gradients = pool_take(z->pool, z->whole_bytes, MEMORY_COMMUNICATION);
+}
+
+/* Give back a layer's whole gradients, of which this rank has its part of the sum. */
+static void drop_gradients(struct zero *z, int layer)
+{
+    if (has_all_gradients(z))
+        return;
+    pool_give(z->pool, z->whole_bytes, z->model->layer[layer].gradients);
+    z->model->layer[layer].gradients = NULL;
 }
 
 /* Add up a layer's gradients over the ranks, each its part. */
@@ -145,9 +182,17 @@ static void scatter_gradients(void *argument, int layer)
     float *whole = z->model->layer[layer].gradients;
     device_fill(whole + count, 0, z->ranks * size - count);
     collective_run(z->collective, in_group(z->group, reduce_scatter(TYPE_F32, whole, own_gradients(z, layer), size)));
+    if (!z->plan.keeps_gradients)
+        drop_gradients(z, layer);
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------- */
+
+/* Number of whole layers in use at a time. */
+static int pieces_of(struct zero_plan plan, int layers)
+{
+    return (plan.stage < 2 ? 0 : plan.keeps_gradients ? layers : 1) + slots_of(plan, layers);
+}
 
 /* Sizes in floats: of this rank's parts of all layers, and of the largest layer with all its parts. */
 struct sizes {
@@ -169,8 +214,11 @@ struct zero *zero_open(const struct workload *workload, uint64_t seed, struct ba
                        struct collective *collective, const struct group *group)
 {
     struct zero *z = memory_new(1, sizeof *z);
-    *z = (struct zero){ .plan = plan, .collective = collective, .group = group };
-    z->ranks = plan.stage > 0 ? (size_t)group_size(group) : 1; /* stage 0: one part */
+    *z = (struct zero){ .plan = plan, .collective = collective, .group = group, .ranks = 1, .pool = pool_open() };
+    if (plan.stage > 0) { /* else all is one part */
+        z->ranks = (size_t)(group ? group_size(group) : world_size(collective_world(collective)));
+        z->rank = (size_t)(group ? group_rank(group) : world_rank(collective_world(collective)));
+    }
     z->model = model_open_in_shards(workload, seed, most);
     z->part = memory_new((size_t)z->model->layers + 1, sizeof *z->part);
     for (int layer = 0; layer < z->model->layers; layer++)
@@ -178,13 +226,13 @@ struct zero *zero_open(const struct workload *workload, uint64_t seed, struct ba
     const struct sizes sizes = sizes_of(workload, z->ranks);
     z->parameters = device_new(MEMORY_PARAMETERS, parameters_held(z), sizeof(float));
     z->gradients = device_new(MEMORY_GRADIENTS, gradients_held(z), sizeof(float));
-    if (!has_all_gradients(z))
-        z->whole_gradients = device_new(MEMORY_COMMUNICATION, sizes.largest, sizeof(float));
-    for (int i = 0; i < SLOTS; i++) {
+    z->whole_bytes = sizes.largest * sizeof(float);
+    pool_reserve(z->pool, z->whole_bytes, pieces_of(plan, z->model->layers));
+    z->slots = slots_of(plan, z->model->layers);
+    z->slot = memory_new((size_t)z->slots + 1, sizeof *z->slot); /* at least one */
+    z->held = memory_new((size_t)z->slots + 1, sizeof *z->held);
+    for (int i = 0; i < z->slots; i++)
         z->slot[i].ticket = NO_TICKET;
-        if (plan.stage == 3 && (i == 0 || plan.prefetches))
-            z->slot[i].whole = device_new(MEMORY_COMMUNICATION, sizes.largest, sizeof(float));
-    }
     z->optimizer =
         adamw_open_shard(workload_costs(workload), sizes.own, z->model->count, workload_learning_rate(workload));
     model_hook(z->model, (struct model_hooks){ z, before_layer, plan.stage > 0 ? scatter_gradients : NULL });
@@ -194,15 +242,16 @@ struct zero *zero_open(const struct workload *workload, uint64_t seed, struct ba
 
 void zero_close(struct zero *z)
 {
-    for (int i = 0; i < SLOTS; i++) {
-        settle(z, &z->slot[i]);
-        device_free(z->slot[i].whole);
-    }
+    forget_gathered(z);
+    for (int layer = 0; layer < z->model->layers; layer++)
+        drop_gradients(z, layer);
+    pool_close(z->pool);
+    free(z->slot);
+    free(z->held);
     adamw_close(z->optimizer);
     model_close(z->model);
     device_free(z->parameters);
     device_free(z->gradients);
-    device_free(z->whole_gradients);
     free(z->part);
     free(z);
 }
@@ -218,26 +267,41 @@ struct memory_estimate zero_memory(const struct workload *workload, struct batch
     memory.of[MEMORY_PARAMETERS] = plan.stage < 3 ? all : own;
     memory.of[MEMORY_GRADIENTS] = plan.stage < 2 ? all : own;
     memory.of[MEMORY_MOMENTS] = 2 * own;
-    memory.of[MEMORY_COMMUNICATION] = plan.stage < 2   ? 0
-                                      : plan.stage < 3 ? largest
-                                                       : (plan.prefetches ? 3 : 2) * largest;
+    memory.of[MEMORY_COMMUNICATION] = pieces_of(plan, workload_layers(workload)) * largest;
     return memory;
+}
+
+/* Return the floats of this rank's parts of all layers that are gathered in a step: in forward, and again in backward. */
+static double gathered_floats(const struct workload *workload, struct zero_plan plan, int ranks)
+{
+    const int layers = workload_layers(workload), slots = slots_of(plan, layers);
+    int held[LAYERS_MOST], missing[LAYERS_MOST];
+    double sum = 0;
+    for (int i = 0; i < slots; i++)
+        held[i] = NO_LAYER;
+    for (int visit = 0; visit < 2 * layers; visit++) {
+        const bool is_backward = visit >= layers;
+        const int layer = is_backward ? 2 * layers - 1 - visit : visit;
+        for (int again = is_backward ? workload_again_from(workload, layer) : layer + 1; again <= layer; again++)
+            for (int i = list_missing(held, slots, again + 1, again, 1, missing); i-- > 0;)
+                sum += (double)part_size(workload_layer_parameters(workload, missing[i]), (size_t)ranks);
+        for (int i = list_missing(held, slots, layers, layer, is_backward ? -1 : 1, missing); i-- > 0;)
+            sum += (double)part_size(workload_layer_parameters(workload, missing[i]), (size_t)ranks);
+    }
+    return sum;
 }
 
 double zero_received(const struct workload *workload, struct zero_plan plan, int ranks, enum collective_kind kind)
 {
-    const int layers = workload_layers(workload), kept = plan.prefetches ? SLOTS : 1;
-    double own = 0, again = 0; /* floats of this rank's parts; of those that backward gathers again */
-    for (int layer = 0; layer < layers; layer++) {
-        const double part = (double)part_size(workload_layer_parameters(workload, layer), (size_t)ranks);
-        own += part;
-        again += layer < layers - kept ? part : 0; /* the last layers are there since forward */
-    }
-    if (kind == ALL_REDUCE)
-        return plan.stage == 0 ? 2.0 * (ranks - 1) / ranks * (double)workload_parameters(workload) : 0;
-    if (plan.stage == 0 || (kind != ALL_GATHER && kind != REDUCE_SCATTER))
-        return 0;
-    return (ranks - 1) * (own + (kind == ALL_GATHER && plan.stage == 3 ? again : 0));
+    const double all =
+        plan.stage == 0 ? (double)workload_parameters(workload) / ranks : (double)sizes_of(workload, (size_t)ranks).own;
+    const double gathered = plan.stage == 3 ? gathered_floats(workload, plan, ranks) : all;
+    const bool is_one_sum = plan.stage == 0;
+    return (ranks - 1) * (kind == ALL_REDUCE       ? is_one_sum ? 2 * all : 0
+                          : is_one_sum             ? 0
+                          : kind == ALL_GATHER     ? gathered
+                          : kind == REDUCE_SCATTER ? all
+                                                   : 0);
 }
 
 /* --- training ------------------------------------------------------------------------------------------------------ */
@@ -266,7 +330,7 @@ void zero_restart(struct zero *z)
     device_fill(z->gradients, NAN, gradients_held(z));
     for (int layer = 0; layer < z->model->layers && device_computes(); layer++) {
         const size_t count = z->model->layer[layer].count, size = part_of(z, layer);
-        const size_t begin = has_all_parameters(z) ? 0 : (size_t)group_rank(z->group) * size,
+        const size_t begin = has_all_parameters(z) ? 0 : z->rank * size,
                      end = has_all_parameters(z) || begin + size > count ? count : begin + size;
         draw_layer(&weights, count, begin, end,
                    z->parameters + (has_all_parameters(z) ? whole_at(z, layer) : z->part[layer]));
@@ -276,13 +340,13 @@ void zero_restart(struct zero *z)
 void zero_forward(struct zero *z, const struct batch *batch)
 {
     forget_gathered(z);
-    z->step = 1;
+    z->is_backward = false;
     model_forward(z->model, batch);
 }
 
 void zero_backward(struct zero *z, const struct batch *batch)
 {
-    z->step = -1;
+    z->is_backward = true;
     model_backward(z->model, batch);
     if (z->plan.stage == 0)
         collective_run(z->collective,
@@ -308,16 +372,18 @@ void zero_update(struct zero *z)
     else
         adamw_update(z->optimizer, z->parameters, z->gradients);
     forget_gathered(z);
+    for (int layer = 0; layer < z->model->layers; layer++)
+        drop_gradients(z, layer);
 }
 
-double zero_loss(const struct zero *z, int passes)
+const struct model *zero_model(const struct zero *z)
 {
-    return model_loss(z->model, passes);
+    return z->model;
 }
 
 void zero_gather(struct zero *z, float *out)
 {
-    z->step = 1;
+    z->is_backward = false;
     for (int layer = 0; layer < z->model->layers; layer++) {
         before_layer(z, layer);
         device_copy(out + z->model->layer[layer].first, z->model->layer[layer].parameters,

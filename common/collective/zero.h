@@ -9,13 +9,14 @@
  *
  * With n ranks and P parameters, of which the largest layer has M, a rank holds these floats:
  *
- *     stage          0      1             2                 3                  3, prefetching
- *     parameters     P      P             P                 P / n              P / n
- *     gradients      P      P             P / n             P / n              P / n
- *     moments        2 P    2 P / n       2 P / n           2 P / n            2 P / n
- *     whole layers   0      0             M                 2 M                3 M
+ *     stage           0      1             2                 3                  3, one layer ahead
+ *     parameters      P      P             P                 P / n              P / n
+ *     gradients       P      P             P / n             P / n              P / n
+ *     moments         2 P    2 P / n       2 P / n           2 P / n            2 P / n
+ *     communication   0      0             M                 2 M                3 M: buffers for whole layers
  *
- * It sends (n - 1) / n of P floats in each reduce-scatter and all-gather of all layers: two of them in stages 0 to 2, three in stage 3. */
+ * It sends, and receives, (n - 1) / n of P floats in each reduce-scatter and all-gather of all layers: two of them in stages 0 to 2, almost
+ * three in stage 3, because backward finds the last layers where forward has gathered them. */
 #ifndef LOCKSTEP_ZERO_H
 #define LOCKSTEP_ZERO_H
 
@@ -27,13 +28,14 @@
 enum { ZERO_STAGES = 4 };
 
 struct zero_plan {
-    int stage;       /* 0 … 3 */
-    bool prefetches; /* stage 3: an all-gather brings the next layer while this one computes */
+    int stage; /* 0 … 3 */
+    int ahead; /* stage 3: so many layers are being gathered while one computes. All: PyTorch's reshard_after_forward=False */
+    bool keeps_gradients; /* stages 2 and 3: a mistake. All layers' whole gradients stay until the update */
 };
 
 struct zero;
 
-/* all of the group: open a model for batches up to `most`. The last part of a layer is filled up with zeros. */
+/* all of the group, or of the collective's world if it is NULL: open a model for batches up to `most`. The last part of a layer is filled up with zeros. */
 struct zero *zero_open(const struct workload *workload, uint64_t seed, struct batch_most most, struct zero_plan plan,
                        struct collective *collective, const struct group *group);
 void zero_close(struct zero *zero);
@@ -51,7 +53,9 @@ void zero_restart(struct zero *zero);
 void zero_forward(struct zero *zero, const struct batch *batch);
 void zero_backward(struct zero *zero, const struct batch *batch);
 void zero_update(struct zero *zero);
-double zero_loss(const struct zero *zero, int passes);
+
+/* Return the model, for its losses. Its parameters are in its layers only while a pass uses them. */
+const struct model *zero_model(const struct zero *zero);
 
 /* all of the group: write the whole model's parameters to out (count of the model), device memory. */
 void zero_gather(struct zero *zero, float *out);

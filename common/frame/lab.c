@@ -2,6 +2,7 @@
 #include "base/hot.h"
 #include "base/ledger.h"
 #include "collective/collective.h"
+#include "collective/zero.h"
 #include "device/device.h"
 #include "frame/lab_private.h"
 
@@ -44,6 +45,12 @@ struct world *lab_world(const struct lab *lab)
 struct collective *lab_collective(const struct lab *lab)
 {
     return lab->group->collective;
+}
+
+void lab_trains_divided(struct lab *lab, struct zero *zero)
+{
+    lab->divided = zero;
+    lab->model = zero_model(zero);
 }
 
 struct trainer *lab_trainer(const struct lab *lab)

@@ -24,6 +24,7 @@
 
 struct lab;
 struct collective;
+struct zero;
 
 /* Return in the ranks only. In the process that the user started, start the ranks and exit with their status. */
 struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc, char **argv);
@@ -41,6 +42,10 @@ const struct options *lab_case(const struct lab *lab, int i, const char **name);
 /* Give the settings of the next block that this rank takes part in. The rank sleeps (parked) during blocks without it. The trainer is
  * restarted with this rank's share. */
 bool lab_next_block(struct lab *lab, struct options *options);
+
+/* In a lab whose blocks open their models: this is the block's, until its last step is done. Its losses and parameters are then the
+ * block's result. */
+void lab_trains_divided(struct lab *lab, struct zero *zero);
 
 /* Return the collective of the block's ranks. */
 struct collective *lab_collective(const struct lab *lab);

@@ -12,19 +12,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Record what the block came to on this rank: its loss after as many steps as all cases make, the samples of its last step, and a hash of the
- * parameters, which must be bit-equal on all ranks. */
+/* all: hash the parameters that the block has trained. */
+static uint64_t hash_parameters(const struct lab *lab)
+{
+    const struct model *model = lab->model;
+    if (!device_computes())
+        return 0;
+    if (!lab->divided)
+        return block_results_hash(model->parameters, model->count);
+    float *whole = device_new(MEMORY_MEASURING, model->count, sizeof *whole);
+    zero_gather(lab->divided, whole);
+    const uint64_t hash = block_results_hash(whole, model->count);
+    device_free(whole);
+    return hash;
+}
+
+/* all: record what the block came to on this rank: its loss after as many steps as all cases make, the samples of its last step, its memory,
+ * and a hash of the parameters, which must be bit-equal on all ranks. */
 static void judge_block(struct lab *lab)
 {
-    const struct trainer *t = lab->trainer;
-    const bool is_kept = trainer_passes(t) - lab->passes + lab->micro_batches <= LOSSES_KEPT;
-    lab->result.loss = trainer_loss_after(t, is_kept ? lab->passes : trainer_passes(t), lab->micro_batches);
+    const struct losses *losses = &lab->model->losses;
+    const bool is_kept = losses->passes - lab->passes + lab->micro_batches <= LOSSES_KEPT;
+    lab->result.loss = losses_mean(losses, is_kept ? lab->passes : losses->passes, lab->micro_batches);
     lab->result.trained = is_kept ? lab->compared : lab->window.warmup + lab->window.measured;
-    lab->result.samples = lab->micro_batches * t->samples;
-    lab->result.hash = device_computes() ? block_results_hash(t->parameters, t->count) : 0;
+    lab->result.samples = lab->micro_batches * losses_samples(losses);
     lab->result.wrong = collective_wrong(lab->group->collective);
     lab->result.clock_error = device_clock_error();
     lab->result.memory = rank_memory_end(&lab->begun);
+    lab->result.hash = hash_parameters(lab);
 }
 
 /* Return the share of the time in which others had a rank's core: other programs that of any rank in the measured steps, the host of
@@ -58,8 +73,6 @@ static void finish_block(struct lab *lab)
 {
     struct block block;
     int is_repeated = 0;
-    if (lab->group->world)
-        judge_block(lab);
     if (lab->group->world &&
         block_results_block(&block, lab->group->world, &lab->spans, &lab->clocks, &lab->result, lab->window)) {
         is_repeated = take_block(lab, &block);
@@ -133,6 +146,8 @@ static void restart_trainer(struct lab *lab, const struct options *options)
         share = share_dealt(samples, run->ranks, rank);
     }
     lab->micro_batches = run->accumulate;
+    lab->model = lab->trainer->model;
+    lab->divided = NULL;
     trainer_restart(lab->trainer, share, run->ahead, 1.0f / (float)run_global_batch(run));
 }
 
@@ -183,7 +198,7 @@ HOT bool lab_next_step(struct lab *lab)
     lab->step++;
     lab->spans.step = lab->step;
     if (lab->step == lab->compared)
-        lab->passes = trainer_passes(lab->trainer);
+        lab->passes = lab->model->losses.passes;
     if (lab->step == 0) {
         ledger_restart_peak(); /* after what the lab opened for the block */
         if (world_rank(lab->world) == 0)
@@ -202,5 +217,6 @@ HOT bool lab_next_step(struct lab *lab)
     clocks_end(&lab->clocks, lab->group->world);
     if (device_computes())
         collective_check_last(lab->group->collective);
+    judge_block(lab);
     return false;
 }

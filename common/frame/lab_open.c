@@ -180,9 +180,17 @@ static void prepare_blocks(struct lab *lab)
 static struct trainer *open_trainer(const struct lab *lab)
 {
     const struct workload *workload = workload_of(lab->base);
+    const int most = lab_spec_most_samples(lab->spec, lab->base);
     if (lab->spec->own_batches)
         return trainer_open_for(workload, &lab->run, lab->spec->own_batches(lab->base));
-    return trainer_open(workload, &lab->run, lab_spec_most_samples(lab->spec, lab->base));
+    if (!lab->spec->opens_models)
+        return trainer_open(workload, &lab->run, most);
+    struct loader *loader = loader_open(workload, &lab->run, most);
+    ledger_override_owner(MEMORY_MEASURING);
+    struct trainer *trainer = trainer_open_for(workload, &lab->run, loader_most(workload, most));
+    ledger_override_owner(MEMORY_OWNERS);
+    trainer->loader = loader;
+    return trainer;
 }
 
 struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc, char **argv)
@@ -208,7 +216,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     if (lab_spec_has_other_job(spec, base))
         do_other_job(lab);
     lab->memory.empty = rss_now().now;
-    ledger_own_all(MEMORY_MEASURING); /* models that only measure this machine */
+    ledger_override_owner(MEMORY_MEASURING); /* models that only measure this machine */
     lab_get_card(lab);
     if (lab->run.card_only) {
         if (lab->tried.count > 0)
@@ -218,14 +226,14 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
         world_exit(lab->world, STATUS_RIGHT);
     }
     prepare_blocks(lab);
-    ledger_own_all(MEMORY_OWNERS);
+    ledger_override_owner(MEMORY_OWNERS);
     lab->memory.prepared = rss_now().most;
     rss_restart_peak();
     lab->begun = rank_memory_begin();
     schedule_begin(&lab->schedule, &lab->run, &lab->cases);
     lab->compared = cases_common_steps(&lab->cases);
     lab->trainer = open_trainer(lab);
-    ledger_own_all(MEMORY_MEASURING);
+    ledger_override_owner(MEMORY_MEASURING);
     lab->probe =
         probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);
     const struct card_uses uses = lab_spec_uses(spec, base);
@@ -234,6 +242,6 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     for (int i = 0; i < lab->cases.count; i++)
         if (run_of(lab->cases.settings[i])->ranks < lab->run.ranks)
             probe_rank_alone(lab->probe);
-    ledger_own_all(MEMORY_OWNERS);
+    ledger_override_owner(MEMORY_OWNERS);
     return lab;
 }

@@ -12,6 +12,7 @@
 #include "card/card.h"
 #include "card/own_probe.h"
 #include "card/probe.h"
+#include "collective/zero.h"
 #include "frame/cases.h"
 #include "frame/lab.h"
 #include "frame/process_groups.h"
@@ -34,6 +35,8 @@ struct lab {
     struct spans spans;
     struct card card;
     struct trainer *trainer;
+    const struct model *model;   /* that the block trains */
+    struct zero *divided;        /* its owner if ranks divide it among themselves; else NULL */
     struct check_failures tried; /* on rank 0: checks that failed before the first block */
 
     struct process_groups groups;

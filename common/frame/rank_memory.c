@@ -29,9 +29,13 @@ struct memory_estimate rank_memory_estimate(const struct lab_spec *spec, const s
 {
     const struct workload *workload = workload_of(base);
     const struct run *run = (const struct run *)base;
-    struct memory_estimate memory = spec->own_batches
-                                        ? trainer_memory_for(workload, spec->own_batches(base))
-                                        : trainer_memory(workload, run, lab_spec_most_samples(spec, base));
+    const int most = lab_spec_most_samples(spec, base);
+    struct memory_estimate memory =
+        spec->own_batches ? trainer_memory_for(workload, spec->own_batches(base)) : trainer_memory(workload, run, most);
+    if (spec->opens_models)
+        memory = memory_estimate_add(
+            loader_memory(workload, run, most),
+            memory_estimate_owned(trainer_memory_for(workload, loader_most(workload, most)), MEMORY_MEASURING));
     if (spec->need)
         memory = memory_estimate_add(memory, spec->need(base));
     return memory_estimate_add(memory, probes(spec, base, is_simulated));

@@ -27,6 +27,11 @@ double *losses_next(struct losses *losses, int samples)
     return losses->sum + slot;
 }
 
+int losses_samples(const struct losses *losses)
+{
+    return losses->passes > 0 ? losses->samples[(losses->passes - 1) % LOSSES_KEPT] : 0;
+}
+
 double losses_mean(const struct losses *losses, long end, int passes)
 {
     if (!device_computes())

@@ -92,13 +92,13 @@ static void *open_activations(const union model_settings *settings, struct batch
     return a;
 }
 
-static double bytes(const union model_settings *settings, struct batch_most most)
+static struct memory_estimate memory(const union model_settings *settings, struct batch_most most)
 {
     const struct mlp_settings *of = &settings->mlp;
     const int hidden = of->num_layers - 1, backs = hidden < 2 ? hidden : 2;
     double cells =
         (2.0 * hidden + backs) * of->hidden_dim + of->num_classes; /* per sample: outputs and slopes, `back` */
-    return cells * most.samples * sizeof(float);
+    return (struct memory_estimate){ .of = { [MEMORY_ACTIVATIONS] = cells * most.samples * sizeof(float) } };
 }
 
 static void close_activations(void *state)
@@ -177,7 +177,7 @@ const struct model_type mlp_type = {
     .shape = shape,
     .open = open_activations,
     .close = close_activations,
-    .bytes = bytes,
+    .memory = memory,
     .forward = forward,
     .backward = backward,
 };

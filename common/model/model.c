@@ -57,9 +57,8 @@ void model_close(struct model *m)
 
 struct memory_estimate model_memory(const struct workload *workload, struct batch_most most)
 {
-    struct memory_estimate memory = { 0 };
+    struct memory_estimate memory = workload->type->memory(&workload->of, most);
     memory.of[MEMORY_PARAMETERS] = memory.of[MEMORY_GRADIENTS] = workload_gradient_bytes(workload);
-    memory.of[MEMORY_ACTIVATIONS] = workload->type->bytes(&workload->of, most);
     return memory;
 }
 
@@ -142,10 +141,10 @@ static void forward_layer(struct model *m, const struct batch *batch, int layer,
 /* Compute the activations again that backward of a layer needs and forward did not keep. */
 static void compute_again(struct model *m, const struct batch *batch, int layer)
 {
-    const struct model_type *type = m->workload.type;
-    const int from = type->again_from ? type->again_from(m->state, layer) : layer + 1;
-    for (int again = from; again <= layer; again++)
+    m->computes_again = true;
+    for (int again = workload_again_from(&m->workload, layer); again <= layer; again++)
         forward_layer(m, batch, again, true);
+    m->computes_again = false;
 }
 
 void model_forward(struct model *m, const struct batch *batch)

@@ -10,6 +10,7 @@
 #include "model/weights.h"
 #include "model/workload.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,8 +39,9 @@ struct model {
     struct weights_list *initial; /* (layers) */
     uint64_t seed;
     struct model_hooks hooks;
-    int frozen;      /* model_freeze(); -1: no layer */
-    float *unwanted; /* (count of the largest layer) gradients of a frozen layer; NULL before the first */
+    bool computes_again; /* forward runs once more, for backward */
+    int frozen;          /* model_freeze(); -1: no layer */
+    float *unwanted;     /* (count of the largest layer) gradients of a frozen layer; NULL before the first */
 };
 
 /* Open a model with buffers for batches up to `most`, and parameters as after model_restart(). Later calls allocate nothing. */

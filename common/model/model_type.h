@@ -35,15 +35,14 @@ struct model_type {
     /* Change settings and run to those of a shape. */
     void (*shape)(union model_settings *settings, struct run *run, int shape);
 
-    /* Open and close a model's own state: activations for batches up to `most`, whose bytes the third one returns. */
+    /* Open and close a model's own state: activations for batches up to `most`. The third one returns their bytes in use at the peak, and
+     * what pools keep then. */
     void *(*open)(const union model_settings *settings, struct batch_most most);
     void (*close)(void *state);
-    double (*bytes)(const union model_settings *settings, struct batch_most most);
-    /* For a model that does not keep all activations: the first layer whose forward must run again, up to `layer`, before backward of
-     * `layer`; layer + 1: none. And the floating-point operations that a layer's backward itself computes again. NULL: it keeps all. */
-    int (*again_from)(const void *state, int layer);
-    bool (*is_again)(const union model_settings *settings,
-                     int layer); /* true if a layer's forward runs twice in a step */
+    struct memory_estimate (*memory)(const union model_settings *settings, struct batch_most most);
+    /* For a model that does not keep all activations: the first layer whose forward runs again, up to `layer`, before backward of `layer`;
+     * layer + 1: none. And the floating-point operations that a layer's backward itself computes again. NULL: it keeps all. */
+    int (*again_from)(const union model_settings *settings, int layer);
     double (*flops_again)(const union model_settings *settings, struct work work, int layer);
     /* Compute a layer's pass. Forward of the last layer writes its loss to losses_next(). */
     void (*forward)(struct model *model, const struct batch *batch, int layer);

@@ -73,7 +73,6 @@ const struct batch *trainer_next(struct trainer *t, struct stall stall)
 
 void trainer_forward(struct trainer *t, const struct batch *batch)
 {
-    t->samples = batch->samples;
     model_forward(t->model, batch);
 }
 
@@ -95,14 +94,4 @@ void trainer_update_by(struct trainer *t, const float *gradients)
 double trainer_loss(const struct trainer *t, int passes)
 {
     return model_loss(t->model, passes);
-}
-
-long trainer_passes(const struct trainer *t)
-{
-    return t->model->losses.passes;
-}
-
-double trainer_loss_after(const struct trainer *t, long end, int passes)
-{
-    return losses_mean(&t->model->losses, end, passes);
 }

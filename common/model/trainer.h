@@ -16,7 +16,6 @@ struct trainer {
     float *parameters;
     float *gradients;       /* this rank's own; after an all-reduce in place, the sum over ranks */
     size_t count;           /* of each of them */
-    int samples;            /* of the last batch */
     struct batch_most most; /* largest sizes of batches */
 };
 
@@ -50,11 +49,5 @@ void trainer_update_by(struct trainer *trainer, const float *gradients);
 
 /* Return the mean loss of a sample in the last `passes` forward passes. */
 double trainer_loss(const struct trainer *trainer, int passes);
-
-/* Return the number of forward passes since the restart. */
-long trainer_passes(const struct trainer *trainer);
-
-/* Return the same when there were `end` passes; passes must be among the last LOSSES_KEPT. */
-double trainer_loss_after(const struct trainer *trainer, long end, int passes);
 
 #endif

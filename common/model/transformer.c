@@ -189,7 +189,6 @@ struct pass {
     int block;          /* number of a block; -1: another layer */
     struct block *b;    /* its activations; else NULL */
     const float *input; /* (R,C), of a block or of the classifier */
-    float *top;         /* (R,C): output of a block */
     float *parameters, *gradients;
 };
 
@@ -201,10 +200,9 @@ static struct pass pass_of(struct model *model, int layer)
     };
     if (layer >= 1 && layer <= a->of.num_blocks) {
         pass.block = layer - 1;
-        pass.b = transformer_block(a, pass.block);
-        pass.top = transformer_top(a, pass.block);
+        pass.b = &a->block[pass.block];
     }
-    pass.input = layer >= 2 ? transformer_top(a, layer - 2) : a->embedded;
+    pass.input = layer >= 1 ? transformer_input(a, layer - 1) : NULL;
     return pass;
 }
 
@@ -235,39 +233,38 @@ static struct attention attention_of(const struct pass *pass, const struct batch
     };
 }
 
-/* Compute what a block's attention keeps for backward, in memory that it may share with the other blocks. */
+/* Compute what a block's attention keeps for backward. */
 static void attend(const struct pass *pass, const struct batch *batch)
 {
     const struct attended *a = &pass->b->attention;
+    transformer_hold_attention(pass->a, pass->block);
     int R = batch->rows, C = pass->a->of.hidden_dim;
     device_layer_norm(a->normal1, a->moments1, pass->input, parameter(pass, NORM1_WEIGHT), parameter(pass, NORM1_BIAS),
                       R, C);
     device_multiply(a->qkv, a->normal1, parameter(pass, QKV_WEIGHT), R, 3 * C, C);
     struct attention attention = attention_of(pass, batch);
     device_attention(&attention);
-    pass->a->attending = pass->block;
 }
 
 static void forward_attention(const struct pass *pass, const struct batch *batch)
 {
-    struct block *b = pass->b;
+    const struct block *b = pass->b;
     int R = batch->rows, C = pass->a->of.hidden_dim;
     attend(pass, batch);
     device_multiply(b->middle, b->attention.attended, parameter(pass, JOIN_WEIGHT), R, C, C);
     device_residual(b->middle, pass->input, parameter(pass, JOIN_BIAS), R, C);
 }
 
-static void forward_feed(const struct pass *pass, int R)
+static void forward_feed(const struct pass *pass, int R, float *top)
 {
-    struct block *b = pass->b;
+    const struct block *b = pass->b;
     int C = pass->a->of.hidden_dim;
     device_layer_norm(b->normal2, b->moments2, b->middle, parameter(pass, NORM2_WEIGHT), parameter(pass, NORM2_BIAS), R,
                       C);
     device_multiply(b->up, b->normal2, parameter(pass, UP_WEIGHT), R, 2 * C, C);
     device_gelu(b->up, b->slope, parameter(pass, UP_BIAS), R, 2 * C);
-    device_multiply(pass->top, b->up, parameter(pass, DOWN_WEIGHT), R, C, 2 * C);
-    device_residual(pass->top, b->middle, parameter(pass, DOWN_BIAS), R, C);
-    b->holds = pass->block;
+    device_multiply(top, b->up, parameter(pass, DOWN_WEIGHT), R, C, 2 * C);
+    device_residual(top, b->middle, parameter(pass, DOWN_BIAS), R, C);
 }
 
 static void forward_class(const struct pass *pass, const struct batch *batch, struct losses *losses)
@@ -286,8 +283,13 @@ static void forward(struct model *model, const struct batch *batch, int layer)
     if (layer == 0) {
         device_gather(pass.a->embedded, pass.parameters, batch->token, batch->rows, pass.a->of.hidden_dim);
     } else if (pass.b) {
+        transformer_hold_block(pass.a, pass.block);
         forward_attention(&pass, batch);
-        forward_feed(&pass, batch->rows);
+        if (!model->computes_again)
+            transformer_drop_after_attention(pass.a, pass.block);
+        forward_feed(&pass, batch->rows, transformer_output(pass.a, pass.block, model->computes_again));
+        if (!model->computes_again)
+            transformer_drop_after_block(pass.a, pass.block);
     } else {
         forward_class(&pass, batch, &model->losses);
     }
@@ -323,7 +325,7 @@ static void backward_attention(const struct pass *pass, const struct batch *batc
     struct activations *a = pass->a;
     const struct block *b = pass->b;
     int R = batch->rows, C = a->of.hidden_dim;
-    if (a->of.recompute.attention_only && a->attending != pass->block)
+    if (!b->attention.memory)
         attend(pass, batch);
     device_column_sums(gradient(pass, JOIN_BIAS), a->back, R, C);
     device_multiply_outer(gradient(pass, JOIN_WEIGHT), b->attention.attended, a->back, R, C, C);
@@ -347,6 +349,7 @@ static void backward(struct model *model, const struct batch *batch, int layer)
     } else if (pass.b) {
         backward_feed(&pass, batch->rows);
         backward_attention(&pass, batch);
+        transformer_drop_block(pass.a, pass.block);
     } else {
         backward_class(&pass, batch);
     }
@@ -384,9 +387,8 @@ const struct model_type transformer_type = {
     .shape = shape,
     .open = transformer_open,
     .close = transformer_close,
-    .bytes = transformer_bytes,
+    .memory = transformer_memory,
     .again_from = transformer_again_from,
-    .is_again = transformer_is_again,
     .flops_again = flops_again,
     .forward = forward,
     .backward = backward,

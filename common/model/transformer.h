@@ -17,9 +17,10 @@ struct transformer_settings {
     int num_heads;  /* H; C / H is at most DEVICE_LANES */
     int num_classes;
     int num_blocks;
-    /* Activations that forward does not keep for backward, which computes them again. At most one of both. */
+    /* Activations that forward does not keep for backward, which computes them again. At most one of both. What backward needs first is
+     * kept in any case: the last `every` blocks, or fewer if those before are a multiple of them; attention of the last block. */
     struct recomputing {
-        int every;           /* keep the input of every k-th block only; 0: keep all */
+        int every;           /* k: of each k blocks keep the input only, of blocks 1, k + 1, 2 k + 1 …; 0: keep all */
         bool attention_only; /* within a block, keep all but what attention computes */
     } recompute;
     struct text_settings {          /* the sequences that it reads */

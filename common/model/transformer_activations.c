@@ -4,11 +4,12 @@
 #include "base/memory.h"
 #include "device/device.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks that have activations at a time: those of a run between two kept inputs, or all. */
-static int sets_of(const struct transformer_settings *of)
+/* Blocks of a run: those between two kept inputs, or all. */
+static int run_length(const struct transformer_settings *of)
 {
     const int every = of->recompute.every;
     return every > 0 && every < of->num_blocks ? every : of->num_blocks;
@@ -16,8 +17,27 @@ static int sets_of(const struct transformer_settings *of)
 
 static int runs_of(const struct transformer_settings *of)
 {
-    return (of->num_blocks + sets_of(of) - 1) / sets_of(of);
+    return (of->num_blocks + run_length(of) - 1) / run_length(of);
 }
+
+static bool begins_run(const struct transformer_settings *of, int block)
+{
+    return block < of->num_blocks && block % run_length(of) == 0;
+}
+
+/* True if backward computes a block again. The last run's activations are still there when backward begins. */
+static bool is_again(const struct transformer_settings *of, int block)
+{
+    return block >= 0 && block < (runs_of(of) - 1) * run_length(of);
+}
+
+/* Likewise its attention alone. */
+static bool is_attention_again(const struct transformer_settings *of, int block)
+{
+    return of->recompute.attention_only && block < of->num_blocks - 1;
+}
+
+/* --- sizes --------------------------------------------------------------------------------------------------------- */
 
 /* Float array and its length. All arrays are listed, for opening, closing and counting. */
 struct buffer {
@@ -26,11 +46,10 @@ struct buffer {
 };
 enum { OF_ATTENTION = 5, OF_BLOCK = 6, SHARED = 8 };
 
-static void list_attention(struct buffer list[OF_ATTENTION], struct block *b, const struct transformer_settings *of,
+static void list_attention(struct buffer list[OF_ATTENTION], struct attended *a, const struct transformer_settings *of,
                            double R)
 {
     const double C = of->hidden_dim, H = of->num_heads;
-    struct attended *a = &b->attention;
     const struct buffer all[OF_ATTENTION] = { { &a->normal1, R * C },
                                               { &a->moments1, R * 2 },
                                               { &a->qkv, R * 3 * C },
@@ -47,9 +66,9 @@ static void list_block(struct buffer list[OF_BLOCK], struct block *b, const stru
     memcpy(list, all, sizeof all);
 }
 
-static void list_shared(struct buffer list[SHARED], struct activations *a, struct batch_most most)
+static void list_shared(struct buffer list[SHARED], struct activations *a)
 {
-    const double R = most.rows, B = most.samples, C = a->of.hidden_dim;
+    const double R = a->most.rows, B = a->most.samples, C = a->of.hidden_dim;
     const struct buffer all[SHARED] = {
         { &a->embedded, R * C },
         { &a->pooled, B * C },
@@ -58,37 +77,98 @@ static void list_shared(struct buffer list[SHARED], struct activations *a, struc
         { &a->branch, R * C },
         { &a->wide, R * 3 * C },
         { &a->pooled_back, B * C },
-        { &a->scratch, (double)device_attention_scratch((int)most.length) },
+        { &a->scratch, (double)device_attention_scratch((int)a->most.length) },
     };
     memcpy(list, all, sizeof all);
 }
 
-static void open_buffers(const struct buffer *list, int count)
+/* Floats that an array takes within a piece of memory: each begins at a multiple of 64 bytes. */
+static size_t padded(double floats)
 {
-    for (int i = 0; i < count; i++)
-        *list[i].at = device_new(MEMORY_ACTIVATIONS, (size_t)list[i].floats, sizeof(float));
+    return ((size_t)floats + 15) / 16 * 16;
 }
 
-/* If attention is computed again, all blocks share its activations. */
-static void open_block(struct activations *a, int i, double R)
+static size_t piece_bytes(const struct buffer *list, int count)
 {
-    struct block *b = &a->block[i];
-    struct buffer of_block[OF_BLOCK], of_attention[OF_ATTENTION];
-    ledger_layer(i + 1);
-    b->holds = -1;
-    list_block(of_block, b, &a->of, R);
-    open_buffers(of_block, OF_BLOCK);
-    list_attention(of_attention, b, &a->of, R);
-    if (i == 0 || !a->of.recompute.attention_only)
-        open_buffers(of_attention, OF_ATTENTION);
-    else
-        b->attention = a->block[0].attention;
+    size_t floats = 0;
+    for (int i = 0; i < count; i++)
+        floats += padded(list[i].floats);
+    return floats * sizeof(float);
 }
+
+static size_t attention_bytes(const struct activations *a)
+{
+    struct attended attention;
+    struct buffer list[OF_ATTENTION];
+    list_attention(list, &attention, &a->of, a->most.rows);
+    return piece_bytes(list, OF_ATTENTION);
+}
+
+static size_t block_bytes(const struct activations *a)
+{
+    struct block block;
+    struct buffer list[OF_BLOCK];
+    list_block(list, &block, &a->of, a->most.rows);
+    return piece_bytes(list, OF_BLOCK);
+}
+
+static size_t kept_bytes(const struct activations *a)
+{
+    return (size_t)(a->most.rows * a->of.hidden_dim) * sizeof(float);
+}
+
+/* Pieces in use at a time. */
+struct pieces {
+    int blocks, attentions, kept;
+};
+
+static double bytes_of(const struct activations *a, struct pieces pieces)
+{
+    return (double)pieces.blocks * (double)block_bytes(a) + (double)pieces.attentions * (double)attention_bytes(a) +
+           (double)pieces.kept * (double)kept_bytes(a);
+}
+
+/* Pieces that the pool needs: the most of each kind. */
+static struct pieces all_pieces(const struct transformer_settings *of)
+{
+    const int length = run_length(of);
+    return (struct pieces){ .blocks = length,
+                            .attentions = of->recompute.attention_only ? 1 : length,
+                            .kept = runs_of(of) - 1 };
+}
+
+/* Most bytes of pieces in use: when backward begins, or when it has computed the run before the last, which may be longer, again. */
+static double most_bytes(const struct activations *a)
+{
+    const struct transformer_settings *of = &a->of;
+    const int runs = runs_of(of), last = of->num_blocks - (runs - 1) * run_length(of);
+    struct pieces begin = all_pieces(of), before = begin;
+    if (runs == 1)
+        return bytes_of(a, begin);
+    begin.blocks = begin.attentions = last;
+    before.kept--;
+    return fmax(bytes_of(a, begin), bytes_of(a, before));
+}
+
+struct memory_estimate transformer_memory(const union model_settings *settings, struct batch_most most)
+{
+    struct activations a = { .of = settings->transformer, .most = most };
+    struct buffer shared[SHARED];
+    struct memory_estimate memory = { 0 };
+    list_shared(shared, &a);
+    memory.of[MEMORY_ACTIVATIONS] = most_bytes(&a);
+    memory.of[MEMORY_CACHED] = bytes_of(&a, all_pieces(&a.of)) - memory.of[MEMORY_ACTIVATIONS];
+    for (int i = 0; i < SHARED; i++)
+        memory.of[MEMORY_ACTIVATIONS] += shared[i].floats * sizeof(float);
+    return memory;
+}
+
+/* --- memory -------------------------------------------------------------------------------------------------------- */
 
 void *transformer_open(const union model_settings *settings, struct batch_most most)
 {
     struct activations *a = memory_new(1, sizeof *a);
-    a->of = settings->transformer;
+    *a = (struct activations){ .of = settings->transformer, .most = most, .pool = pool_open() };
     if (a->of.num_heads < 1 || a->of.hidden_dim % a->of.num_heads != 0 ||
         a->of.hidden_dim / a->of.num_heads > DEVICE_LANES)
         die(STATUS_WRONG, "%d heads cannot share a width of %d; choose heads of equal width, at most %d each",
@@ -96,101 +176,128 @@ void *transformer_open(const union model_settings *settings, struct batch_most m
     for (enum transformer_group group = 0; group < TRANSFORMER_GROUPS; group++)
         a->offset[group] = transformer_offset(&a->of, group);
     struct buffer shared[SHARED];
-    list_shared(shared, a, most);
-    open_buffers(shared, SHARED);
-    a->sets = sets_of(&a->of);
-    a->attending = -1;
-    a->block = memory_new((size_t)a->sets, sizeof *a->block);
+    list_shared(shared, a);
+    for (int i = 0; i < SHARED; i++)
+        *shared[i].at = device_new(MEMORY_ACTIVATIONS, (size_t)shared[i].floats, sizeof(float));
+    a->block = memory_new((size_t)a->of.num_blocks, sizeof *a->block);
     a->kept = memory_new((size_t)runs_of(&a->of), sizeof *a->kept);
-    for (int i = 0; i < a->sets; i++)
-        open_block(a, i, most.rows);
-    for (int run = 1; run < runs_of(&a->of); run++) {
-        ledger_layer(run * a->sets);
-        a->kept[run] = device_new(MEMORY_ACTIVATIONS, (size_t)(most.rows * a->of.hidden_dim), sizeof(float));
-    }
-    ledger_layer(-1);
+    const struct pieces pieces = all_pieces(&a->of);
+    pool_reserve(a->pool, block_bytes(a), pieces.blocks);
+    pool_reserve(a->pool, attention_bytes(a), pieces.attentions);
+    pool_reserve(a->pool, kept_bytes(a), pieces.kept);
     return a;
 }
 
-static double sum_floats(const struct buffer *list, int count)
+/* Lay arrays one after another into a piece of memory. */
+static void lay(const struct buffer *list, int count, float *memory)
 {
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += list[i].floats;
-    return sum;
+    for (int i = 0; i < count; memory += padded(list[i].floats), i++)
+        *list[i].at = memory;
 }
 
-double transformer_bytes(const union model_settings *settings, struct batch_most most)
+void transformer_hold_attention(struct activations *a, int block)
 {
-    struct activations a = { .of = settings->transformer };
-    struct block block;
-    struct buffer shared[SHARED], of_block[OF_BLOCK], of_attention[OF_ATTENTION];
-    list_shared(shared, &a, most);
-    list_block(of_block, &block, &a.of, most.rows);
-    list_attention(of_attention, &block, &a.of, most.rows);
-    const double sets = sets_of(&a.of), attentions = a.of.recompute.attention_only ? 1 : sets,
-                 kept = (runs_of(&a.of) - 1) * most.rows * a.of.hidden_dim;
-    return (sum_floats(shared, SHARED) + sets * sum_floats(of_block, OF_BLOCK) +
-            attentions * sum_floats(of_attention, OF_ATTENTION) + kept) *
-           sizeof(float);
+    struct attended *at = &a->block[block].attention;
+    struct buffer list[OF_ATTENTION];
+    if (at->memory)
+        return;
+    at->memory = pool_take(a->pool, attention_bytes(a), MEMORY_ACTIVATIONS);
+    list_attention(list, at, &a->of, a->most.rows);
+    lay(list, OF_ATTENTION, at->memory);
 }
 
-static void close_buffers(const struct buffer *list, int count)
+void transformer_hold_block(struct activations *a, int block)
 {
-    for (int i = 0; i < count; i++)
-        device_free(*list[i].at);
+    struct block *b = &a->block[block];
+    struct buffer list[OF_BLOCK];
+    if (b->memory)
+        return;
+    b->memory = pool_take(a->pool, block_bytes(a), MEMORY_ACTIVATIONS);
+    list_block(list, b, &a->of, a->most.rows);
+    lay(list, OF_BLOCK, b->memory);
+}
+
+static void drop(struct activations *a, size_t bytes, void **memory)
+{
+    pool_give(a->pool, bytes, *memory);
+    *memory = NULL;
+}
+
+static void drop_pieces(struct activations *a, int block)
+{
+    drop(a, attention_bytes(a), &a->block[block].attention.memory);
+    drop(a, block_bytes(a), &a->block[block].memory);
+}
+
+static void drop_kept(struct activations *a, int run)
+{
+    void *memory = a->kept[run];
+    drop(a, kept_bytes(a), &memory);
+    a->kept[run] = NULL;
+}
+
+void transformer_drop_after_attention(struct activations *a, int block)
+{
+    if (is_attention_again(&a->of, block))
+        drop(a, attention_bytes(a), &a->block[block].attention.memory);
+    if (is_again(&a->of, block - 1) && !begins_run(&a->of, block))
+        drop_pieces(a, block - 1);
+}
+
+void transformer_drop_after_block(struct activations *a, int block)
+{
+    if (is_again(&a->of, block) && begins_run(&a->of, block + 1))
+        drop_pieces(a, block);
+}
+
+void transformer_drop_block(struct activations *a, int block)
+{
+    drop_pieces(a, block);
+    if (begins_run(&a->of, block))
+        drop_kept(a, block / run_length(&a->of));
 }
 
 void transformer_close(void *state)
 {
     struct activations *a = state;
-    const struct batch_most none = { 0 };
-    struct buffer shared[SHARED], of_block[OF_BLOCK], of_attention[OF_ATTENTION];
-    list_shared(shared, a, none);
-    close_buffers(shared, SHARED);
-    for (int i = 0; i < a->sets; i++) {
-        list_block(of_block, &a->block[i], &a->of, 0);
-        close_buffers(of_block, OF_BLOCK);
-        list_attention(of_attention, &a->block[i], &a->of, 0);
-        if (i == 0 || !a->of.recompute.attention_only)
-            close_buffers(of_attention, OF_ATTENTION);
-    }
-    for (int run = 1; run < runs_of(&a->of); run++)
-        device_free(a->kept[run]);
+    struct buffer shared[SHARED];
+    list_shared(shared, a);
+    for (int i = 0; i < SHARED; i++)
+        device_free(*shared[i].at);
+    for (int block = 0; block < a->of.num_blocks; block++)
+        transformer_drop_block(a, block);
+    pool_close(a->pool);
     free(a->kept);
     free(a->block);
     free(a);
 }
 
+/* --- inputs and outputs --------------------------------------------------------------------------------------------- */
+
+const float *transformer_input(const struct activations *a, int block)
+{
+    return block == 0                  ? a->embedded
+           : begins_run(&a->of, block) ? a->kept[block / run_length(&a->of)]
+                                       : a->block[block - 1].top;
+}
+
+float *transformer_output(struct activations *a, int block, bool is_again)
+{
+    const int run = (block + 1) / run_length(&a->of);
+    if (is_again || !begins_run(&a->of, block + 1))
+        return a->block[block].top;
+    if (!a->kept[run])
+        a->kept[run] = pool_take(a->pool, kept_bytes(a), MEMORY_ACTIVATIONS);
+    return a->kept[run];
+}
+
 /* --- what is computed again ---------------------------------------------------------------------------------------- */
 
-struct block *transformer_block(const struct activations *a, int block)
-{
-    return &a->block[block % a->sets];
-}
-
-float *transformer_top(const struct activations *a, int block)
-{
-    const int run = (block + 1) / a->sets;
-    return (block + 1) % a->sets == 0 && run < runs_of(&a->of) ? a->kept[run] : transformer_block(a, block)->top;
-}
-
-/* The last run's activations are still there when backward begins. */
-bool transformer_is_again(const union model_settings *settings, int layer)
+/* Backward has reached the end of a run, whose activations are not there. */
+int transformer_again_from(const union model_settings *settings, int layer)
 {
     const struct transformer_settings *of = &settings->transformer;
-    return layer >= 1 && layer <= (runs_of(of) - 1) * sets_of(of);
-}
-
-/* Backward of a block reads its own activations and its input, which the block before may have had to write again. */
-int transformer_again_from(const void *state, int layer)
-{
-    const struct activations *a = state;
-    const int block = layer - 1, first = block / a->sets * a->sets; /* of the run */
-    bool is_there = true;
-    if (block < 0 || block >= a->of.num_blocks)
-        return layer + 1;
-    for (int i = first; i <= block; i++)
-        is_there &= transformer_block(a, i)->holds == i;
-    return is_there ? layer + 1 : first + 1;
+    const int block = layer - 1;
+    const bool ends_run = is_again(of, block) && begins_run(of, block + 1);
+    return ends_run ? block / run_length(of) * run_length(of) + 1 : layer + 1;
 }

@@ -119,12 +119,19 @@ double workload_flops(const struct workload *w, struct work work)
     return sum;
 }
 
+int workload_again_from(const struct workload *w, int layer)
+{
+    return w->type->again_from ? w->type->again_from(&w->of, layer) : layer + 1;
+}
+
 double workload_flops_again(const struct workload *w, struct work work)
 {
     double sum = 0;
-    for (int layer = 0; layer < workload_layers(w) && w->type->flops_again; layer++)
-        sum += w->type->flops_again(&w->of, work, layer) +
-               (w->type->is_again(&w->of, layer) ? flops(w, work, layer, WORK_FORWARD) : 0);
+    for (int layer = 0; layer < workload_layers(w); layer++) {
+        sum += w->type->flops_again ? w->type->flops_again(&w->of, work, layer) : 0;
+        for (int again = workload_again_from(w, layer); again <= layer; again++)
+            sum += flops(w, work, again, WORK_FORWARD);
+    }
     return sum;
 }
 

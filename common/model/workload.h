@@ -74,6 +74,9 @@ int workload_tensors(const struct workload *workload, struct model_tensor *tenso
  * model's input, scores that backward recomputes, operations row by row. */
 double workload_flops(const struct workload *workload, struct work work);
 
+/* Return the first layer whose forward runs again, up to `layer`, before backward of `layer`; layer + 1: none. */
+int workload_again_from(const struct workload *workload, int layer);
+
 /* Those of forward that backward computes again, because their results were not kept. */
 double workload_flops_again(const struct workload *workload, struct work work);
 

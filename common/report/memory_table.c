@@ -125,7 +125,7 @@ static const struct place_count *largest(const struct outcome *o, int *which)
     const struct place_count *most = NULL;
     for (int rank = 0; rank < o->run.ranks; rank++) {
         const struct place_count *of = &o->memory[rank].of[place_of_model(&o->memory[rank])];
-        if (most && ledger_total(of->at_peak) <= ledger_total(most->at_peak))
+        if (most && ledger_in_use(of->at_peak) <= ledger_in_use(most->at_peak))
             continue;
         most = of;
         *which = rank;
@@ -142,8 +142,9 @@ void memory_table_columns(struct csv *csv, const struct outcome *o)
         csv_number(csv, name, of ? (double)of->at_peak[owner] / MB : (double)NAN);
         free(name);
     }
-    csv_number(csv, "held_mb", of ? (double)ledger_total(of->at_peak) / MB : (double)NAN);
-    csv_number(csv, "predicted_held_mb", of ? memory_estimate_sum(&o->foreseen) / MB : (double)NAN);
+    csv_number(csv, "held_mb", of ? (double)ledger_in_use(of->at_peak) / MB : (double)NAN);
+    csv_number(csv, "predicted_held_mb",
+               of ? (memory_estimate_sum(&o->foreseen) - o->foreseen.of[MEMORY_CACHED]) / MB : (double)NAN);
 }
 
 void memory_table_show(FILE *out, const struct report *r)

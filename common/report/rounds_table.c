@@ -62,7 +62,7 @@ static void put_round(struct csv *csv, const struct report *report, const struct
     report_put_terms(csv, &then.terms);
     csv_index(csv, "charged_rank", s.charges.rank);
     csv_ms(csv, "charged_ms", s.charges.most);
-    csv_ms(csv, "charged_to_all_ms", s.charges.all);
+    csv_ms(csv, "charged_total_ms", s.charges.all);
 }
 
 /* --- rows of earlier runs --------------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static struct earlier_rounds read_earlier(const struct report *report)
         return (struct earlier_rounds){ 0 }; /* there are none, or another program wrote the file */
     }
     const char *differs = difference(&earlier.table, &ours);
-    if (csv_column(&earlier.table, "charged_to_all_ms") != earlier.table.columns - 1) /* the last */
+    if (csv_column(&earlier.table, "charged_total_ms") != earlier.table.columns - 1) /* the last */
         differs = "version";
     if (differs) {
         warn("--add-rounds begins anew: %s is of a run with another %s", path, differs);

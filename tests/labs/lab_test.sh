@@ -46,7 +46,7 @@ exposed_ms,blog_compute_ms,blamed_rank,blamed_wait_ms,what_if_ms,efficiency,pred
 vs_baseline_low,vs_baseline_high,loss,numerics,oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift,\
 predicted_data_ms,predicted_local_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,label,\
 bound_by,data_share,compute_share,host_share,wait_share,transfer_share,late_by,sent_mb,parameters_mb,gradients_mb,moments_mb,\
-activations_mb,data_mb,communication_mb,measuring_mb,held_mb,predicted_held_mb
+activations_mb,data_mb,communication_mb,measuring_mb,cached_mb,held_mb,predicted_held_mb
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
 
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
@@ -246,7 +246,7 @@ else
     "${both[@]}" >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
     grep -q "^$name,$baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
         die "two ranks on one core: not simulated"
-    grep -q "^$name,$baseline,mpi,here,.*,1,0\(,[0-9.]*\)\{8\},$baseline,undetermined\(,[-0-9.e]*\)\{5\},[a-z]*\(,[0-9.]*\)\{10\}$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
+    grep -q "^$name,$baseline,mpi,here,.*,1,0\(,[0-9.]*\)\{8\},$baseline,undetermined\(,[-0-9.e]*\)\{5\},[a-z]*\(,[0-9.]*\)\{11\}$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
     [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
     # Real ranks that share a core have run-queue delay; simulated ranks have none.
     queued() { # FOLDER CONDITION: check that it holds for all ranks of the baseline there

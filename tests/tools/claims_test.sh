@@ -339,7 +339,7 @@ measure() # PLACE SERIES...: write the tables of a run. A series is "CASE LAUNCH
         done
     } >"$results/$1/07_test/summary.csv"
     {
-        echo "case,round,slowest_step_ms,launch,data_ms,predicted_then_ms,local_drift,taken_share,is_disturbed${charged:+,charged_rank,charged_ms,charged_to_all_ms}"
+        echo "case,round,slowest_step_ms,launch,data_ms,predicted_then_ms,local_drift,taken_share,is_disturbed${charged:+,charged_rank,charged_ms,charged_total_ms}"
         for series in "${@:2}"; do
             read -r name launch predicted ms <<<"$series"
             round=0

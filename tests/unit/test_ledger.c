@@ -75,9 +75,9 @@ TEST(layers_beyond_the_list_share_a_place)
 /* A model that only measures has parameters, too. */
 TEST(one_owner_may_own_all)
 {
-    ledger_own_all(MEMORY_MEASURING);
+    ledger_override_owner(MEMORY_MEASURING);
     char *parameters = memory_new_array(MEMORY_PARAMETERS, 1, KB);
-    ledger_own_all(MEMORY_OWNERS);
+    ledger_override_owner(MEMORY_OWNERS);
     char *others = memory_new_array(MEMORY_PARAMETERS, 2, KB);
     assert_int_equal(held(MEMORY_MEASURING), KB);
     assert_int_equal(held(MEMORY_PARAMETERS), 2 * KB);
@@ -109,5 +109,5 @@ TEST(memory_freed_twice_is_noticed)
 {
     const struct ending ending = ending_of(free_twice, NULL);
     assert_int_equal(ending.status, STATUS_WRONG);
-    assert_holds(ending.err, "freed memory that is not in the ledger");
+    assert_holds(ending.err, "memory that is not in the ledger");
 }

@@ -57,7 +57,7 @@ static void compare(const struct workload *workload, struct zero_plan plan)
             apart += (double)fabsf(mine[i] - theirs[i]) / (double)whole->count;
         assert_true(apart <= 1e-3 * workload_learning_rate(
                                         workload)); /* a wrong gradient moves a parameter by up to twice the rate */
-        assert_true(fabs(trainer_loss(whole, 1) - zero_loss(zero, 1)) <= 1e-5);
+        assert_true(fabs(trainer_loss(whole, 1) - model_loss(zero_model(zero), 1)) <= 1e-5);
     }
     assert_int_equal(collective_wrong(c).count, 0);
     free(mine);
@@ -70,7 +70,15 @@ static void compare(const struct workload *workload, struct zero_plan plan)
 }
 
 /* All ways to divide a model. */
-static const struct zero_plan plans[] = { { 0, false }, { 1, false }, { 2, false }, { 3, false }, { 3, true } };
+static const struct zero_plan plans[] = {
+    { .stage = 0 },
+    { .stage = 1 },
+    { .stage = 2 },
+    { .stage = 3 },
+    { .stage = 3, .ahead = 1 },
+    { .stage = 3, .ahead = LAYERS_MOST },
+    { .stage = 2, .keeps_gradients = true },
+};
 enum { PLANS = sizeof plans / sizeof *plans };
 
 TEST(divided_models_train_as_the_whole_one_does)
@@ -127,11 +135,14 @@ static double received(enum span_kind kind, const struct workload *workload, str
 
 TEST(messages_are_those_of_the_formula)
 {
-    const struct workload workloads[] = { mlp_of(1), mlp_of(3), tiny_transformer() };
+    struct workload again = tiny_transformer();
+    again.of.transformer.num_blocks = 5;
+    again.of.transformer.recompute.every = 2;
+    const struct workload workloads[] = { mlp_of(1), mlp_of(3), tiny_transformer(), again };
     static const enum span_kind kinds[] = { SPAN_ALL_REDUCE, SPAN_ALL_GATHER, SPAN_REDUCE_SCATTER };
     static const enum collective_kind calls[] = { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER };
     for (int i = 0; i < PLANS; i++)
-        for (int w = 0; w < 3; w++)
+        for (int w = 0; w < 4; w++)
             for (int kind = 0; kind < 3; kind++)
                 assert_true(fabs(received(kinds[kind], &workloads[w], plans[i]) -
                                  zero_received(&workloads[w], plans[i], world_size(world), calls[kind])) < 0.5);
@@ -142,8 +153,9 @@ TEST(stage_3_sends_half_as_much_again)
 {
     const struct workload mlp = stacked_mlp;
     const double all = (double)workload_parameters(&mlp);
-    static const double parts[PLANS] = { 2, 2, 2, 3 - 1.0 / 12,
-                                         3 - 2.0 / 12 }; /* the last layers of 12 are there since forward */
+    static const double parts[PLANS] = {
+        2, 2, 2, 3 - 1.0 / 12, 3 - 2.0 / 12, 2, 2
+    }; /* the last layers of 12, or all, are there since forward */
     for (int i = 0; i < PLANS; i++) {
         double sum = 0;
         for (int kind = ALL_REDUCE; kind <= REDUCE_SCATTER; kind++)
@@ -152,24 +164,34 @@ TEST(stage_3_sends_half_as_much_again)
     }
 }
 
-/* A rank holds what it says. */
+/* A rank holds what it says. At the peak of a step, all that it takes for a while is in use. */
 TEST(memory_is_that_of_the_formula)
 {
-    const struct workload mlp = mlp_of(3);
-    struct collective *c = collective_open(world, NULL);
-    const struct group *all = collective_split(c, 0, 0);
-    const struct batch_most most = loader_most(&mlp, BATCH);
     static const enum memory_owner owners[] = { MEMORY_PARAMETERS, MEMORY_GRADIENTS, MEMORY_MOMENTS,
                                                 MEMORY_COMMUNICATION };
+    const struct run run = tiny_run(world_size(world), BATCH);
+    const struct workload mlp = mlp_of(3);
+    struct collective *c = collective_open(world, NULL);
+    struct trainer *data = trainer_open(&mlp, &run, BATCH);
+    trainer_restart(data, share_even(&run, world_rank(world)), 0, 1);
+    const struct batch *batch = trainer_next(data, NO_STALL);
     for (int i = 0; i < PLANS; i++) {
         const struct ledger_sums before = ledger_now(MEMORY_HOST);
-        struct zero *zero = zero_open(&mlp, 1, most, plans[i], c, all);
-        const struct ledger_sums holds = ledger_now(MEMORY_HOST);
-        const struct memory_estimate says = zero_memory(&mlp, most, plans[i], world_size(world));
+        struct zero *zero = zero_open(&mlp, 1, data->most, plans[i], c, NULL);
+        const size_t all = ledger_total(ledger_now(MEMORY_HOST).of);
+        ledger_restart_peak();
+        zero_forward(zero, batch);
+        zero_backward(zero, batch);
+        zero_update(zero);
+        const struct ledger_sums peak = ledger_peak(MEMORY_HOST).sums;
+        const struct memory_estimate says = zero_memory(&mlp, data->most, plans[i], world_size(world));
         for (int k = 0; k < 4; k++)
-            assert_true(fabs((double)(holds.of[owners[k]] - before.of[owners[k]]) - says.of[owners[k]]) < 1);
+            assert_true(fabs((double)(peak.of[owners[k]] - before.of[owners[k]]) - says.of[owners[k]]) < 1);
+        assert_int_equal(ledger_total(ledger_now(MEMORY_HOST).of), all); /* a step allocates nothing */
         zero_close(zero);
+        assert_int_equal(ledger_total(ledger_now(MEMORY_HOST).of), ledger_total(before.of));
     }
+    trainer_close(data);
     collective_close(c);
 }
 
@@ -178,7 +200,7 @@ TEST(a_rank_holds_its_part)
 {
     const struct batch_most none = { 0 };
     const double all = workload_gradient_bytes(&published_mlp), layer = 1025 * 1024 * sizeof(float); /* the largest */
-    static const double whole[PLANS] = { 4, 2, 1, 0, 0 }, layers[PLANS] = { 0, 0, 1, 2, 3 };
+    static const double whole[PLANS] = { 4, 2, 1, 0, 0, 0, 1 }, layers[PLANS] = { 0, 0, 1, 2, 3, 4, 3 };
     for (int i = 0; i < PLANS; i++)
         for (int ranks = 1; ranks <= 64; ranks *= 8) {
             const struct memory_estimate memory = zero_memory(&published_mlp, none, plans[i], ranks);

@@ -81,7 +81,7 @@ double rounds_mean(const struct rounds *rounds, const char *name, const char *co
 static double read_charges(const struct csv_table *table, int row, const char *name, double *caused, int ranks)
 {
     const double rank = csv_value(table, row, "charged_rank"), most = csv_value(table, row, "charged_ms"),
-                 all = csv_value(table, row, "charged_to_all_ms");
+                 all = csv_value(table, row, "charged_total_ms");
     if (strcmp(csv_field(table, row, "case"), name) != 0 || csv_value(table, row, "is_disturbed") > 0 ||
         !(rank >= 0 && rank < ranks))
         return NAN;
