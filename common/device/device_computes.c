@@ -17,6 +17,11 @@ void *device_fake_buffer(const void *memory, size_t bytes)
     return NULL;
 }
 
+void device_trains(enum work_model model, const struct cost_scale *scale)
+{
+    (void)model, (void)scale;
+}
+
 void device_draw_jitter(enum work_model model)
 {
     (void)model;

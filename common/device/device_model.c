@@ -12,6 +12,7 @@
 #include <math.h>
 #include <smpi/smpi.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 /* Jitter of this rank: all its passes take `factor` times their cost. device_draw_jitter() draws a new factor. An async
@@ -182,6 +183,28 @@ struct modelled {
 };
 static struct modelled modelled[WORK_MODELS];
 
+static struct cost_scale scales[WORK_MODELS]; /* all zero: of a model that is not trained */
+
+void device_trains(enum work_model model, const struct cost_scale *scale)
+{
+    scales[model] = *scale;
+    modelled[model].is_known = false;
+}
+
+/* Scale costs of the published model to those of the model that is trained. */
+static void scale_costs(struct cost pass[WORK_PASSES], enum work_model model)
+{
+    const char *of = work_property(model, "costs_of", world_property);
+    const struct cost_scale *scale = &scales[model];
+    if (!of || strcmp(of, "published") != 0 || !(scale->update > 0))
+        return;
+    for (int term = 0; term < COST_TERMS; term++) {
+        pass[WORK_FORWARD].term[term] *= scale->term[term];
+        pass[WORK_BACKWARD].term[term] *= scale->term[term];
+        pass[WORK_UPDATE].term[term] *= scale->update;
+    }
+}
+
 static double jitter_of(enum work_model model)
 {
     const char *text = work_property(model, "jitter", world_property);
@@ -203,6 +226,7 @@ static const struct modelled *modelled_of(enum work_model model)
                                       .host = HASH_BEGIN };
     for (int pass = 0; pass < WORK_PASSES; pass++)
         m->costs.pass[pass] = work_cost(model, (enum work_pass)pass, world_property);
+    scale_costs(m->costs.pass, model);
     for (const char *c = world_host(); *c; c++)
         m->costs.host = hash_add(m->costs.host, (uint64_t)*c);
     return m;

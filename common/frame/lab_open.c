@@ -52,6 +52,8 @@ static void join_world(struct lab *lab, struct options *base)
     if (hosts_count(lab->world) > 1 && strcmp(device_name(), "cuda") == 0)
         die(STATUS_CANNOT, "ranks on GPUs of several hosts are untested; start all on one host, or on cores");
     device_open(rank, (enum precision)run_of(base)->precision);
+    const struct cost_scale scale = workload_scale(workload_of(base));
+    device_trains(workload_costs(workload_of(base)), &scale);
     if (device_gpus() > 0)
         world_trains_on(lab->world, device_gpus());
     collective_begin(lab->world, run_of(base)->share_gpu, run_of(base)->deadline_s);

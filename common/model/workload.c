@@ -135,6 +135,21 @@ double workload_flops_again(const struct workload *w, struct work work)
     return sum;
 }
 
+struct cost_scale workload_scale(const struct workload *w)
+{
+    static const struct work unit[COST_TERMS] = { [COST_PER_SAMPLE] = { .samples = 1 },
+                                                  [COST_PER_PADDED_TOKEN] = { .padded_tokens = 1 },
+                                                  [COST_PER_PADDED_TOKEN_LENGTH] = { .padded_token_length = 1 } };
+    const struct workload *published = w->type == &mlp_type ? &published_mlp : &published_transformer;
+    struct cost_scale scale = { .update = (double)workload_parameters(w) / (double)workload_parameters(published) };
+    scale.term[COST_FIXED] = (double)workload_tensors(w, NULL) / workload_tensors(published, NULL);
+    for (int term = COST_FIXED + 1; term < COST_TERMS; term++) {
+        const double of_published = workload_flops(published, unit[term]);
+        scale.term[term] = of_published > 0 ? workload_flops(w, unit[term]) / of_published : 1;
+    }
+    return scale;
+}
+
 double workload_backward_share(const struct workload *w, struct work work, int layer)
 {
     return flops(w, work, layer, WORK_BACKWARD) / workload_flops(w, work);

@@ -80,6 +80,10 @@ int workload_again_from(const struct workload *workload, int layer);
 /* Those of forward that backward computes again, because their results were not kept. */
 double workload_flops_again(const struct workload *workload, struct work work);
 
+/* Return how many times as long as the published model of its type it takes on a modelled machine: per tensor, for what is fixed (calls of
+ * operations); per operation of a sample, a token or a pair of tokens; per parameter, for an update. */
+struct cost_scale workload_scale(const struct workload *workload);
+
 /* Return the share of a layer's backward in both passes of the whole model, by their floating-point operations. */
 double workload_backward_share(const struct workload *workload, struct work work, int layer);
 

@@ -9,12 +9,15 @@
  *            update    the optimizer
  *     TERM   fixed, per_sample, per_padded_token, per_padded_token_length (padded tokens x padded length: attention)
  *
- * Such a host may have further properties; `jitter` and `memory_bus` may have a model's name before them:
+ * Such a host may have further properties; `jitter`, `memory_bus` and `costs_of` may have a model's name before
+ * them:
  *
  *     about          description of the machine, in a phrase
  *     ranks          number of ranks on the host; 1 by default
  *     jitter         standard deviation of a rank's step time, as a share of the step time
  *     memory_bus     host that models the memory its ranks share: its speed is their total speed, its own `ranks` is 0
+ *     costs_of       published: these are costs of the published model (model/workload.h), so a model of other sizes takes longer, each
+ *                    term in proportion to its operations (workload_scale()). Without it, they are those of any model of this type
  *     sleep_stretch  slowdown of sleeps: actual / requested time
  *     own_NAME       a cost that a lab defines itself (card/own_cost.h): own_dispatch_s */
 #ifndef LOCKSTEP_WORK_H
@@ -42,6 +45,11 @@ struct cost {
     double term[COST_TERMS];
 };
 extern const char *const cost_terms[COST_TERMS];
+
+/* How many times as long as for another model of its type a model takes: each term of a pass, and an update. */
+struct cost_scale {
+    double term[COST_TERMS], update;
+};
 
 /* Give the amounts that the terms multiply: 1, samples, padded tokens, padded tokens x length. */
 void work_amounts(struct work work, double amounts[COST_TERMS]);

@@ -1,4 +1,5 @@
 /* test_work.c: test the cost of a pass on a modelled machine, term by term, with made-up properties. */
+#include "model/workload.h"
 #include "options/work.h"
 #include "support/unit.h"
 
@@ -57,4 +58,23 @@ TEST(costs_have_names)
     assert_true(work_is_own_cost("own_dispatch_s"));
     assert_false(work_is_own_cost("dispatch_s"));
     assert_false(work_is_cost("own_dispatch_s"));
+}
+
+/* A model of other sizes takes longer in proportion: 12 tensors of a block, 1 of the embedding, 2 of the classifier; 8 C^2 products for a token
+ * and 2 C for a pair of tokens in each block. */
+TEST(a_model_of_other_sizes_takes_longer)
+{
+    struct workload w = published_transformer;
+    struct cost_scale scale = workload_scale(&w);
+    for (int term = 0; term < COST_TERMS; term++)
+        assert_near(scale.term[term], 1);
+    assert_near(scale.update, 1);
+    w.of.transformer.hidden_dim = 96;
+    w.of.transformer.num_blocks = 3;
+    scale = workload_scale(&w);
+    assert_near(scale.term[COST_FIXED], (1 + 3 * 12 + 2) / 15.0);
+    assert_near(scale.term[COST_PER_PADDED_TOKEN], 12);
+    assert_near(scale.term[COST_PER_PADDED_TOKEN_LENGTH], 6);
+    assert_near(scale.term[COST_PER_SAMPLE], 2);
+    assert_near(scale.update, (double)workload_parameters(&w) / 412960);
 }

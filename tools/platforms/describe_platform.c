@@ -29,7 +29,8 @@ _Noreturn static void refuse(const char *owner, const char *name, const char *va
     exit(EXIT_FAILURE);
 }
 
-static const char *const other_properties[] = { "about", "device", "ranks", "sleep_stretch", "jitter", "memory_bus" };
+static const char *const other_properties[] = { "about",  "device",     "ranks",   "sleep_stretch",
+                                                "jitter", "memory_bus", "costs_of" };
 enum {
     OTHER_PROPERTIES = sizeof other_properties / sizeof *other_properties,
     HOST_PROPERTIES = 4
@@ -79,6 +80,8 @@ static void check(const char *owner, const char *name, const char *value, bool i
         refuse_unknown(owner, name, value);
     if (strcmp(plain, "jitter") == 0 && !(is_number && number >= 0 && number <= 1))
         refuse(owner, name, value, "jitter is a share of a step's time, 0 to 1");
+    if (strcmp(plain, "costs_of") == 0 && strcmp(value, "published") != 0)
+        refuse(owner, name, value, "the only model whose costs can be scaled is published");
     if (strcmp(name, "sleep_stretch") == 0 && !(is_number && number >= 1 && number < 100))
         refuse(owner, name, value, "it must be a factor of 1 or more");
 }
