@@ -37,8 +37,10 @@ static struct {
     void *blocks; /* tree of tsearch(), by address */
     struct ledger_sums now[MEMORY_PLACES];
     struct ledger_peak peak[MEMORY_PLACES];
-    atomic_int phase, layer;        /* -1: none */
-    enum memory_owner owner_of_all; /* MEMORY_OWNERS: none */
+    atomic_int phase, layer;                                                                 /* -1: none */
+    enum memory_owner owner_of_all;                                                          /* MEMORY_OWNERS: none */
+    void (*changed)(void *argument, enum memory_place place, const struct ledger_sums *now); /* NULL: none */
+    void *argument;
 } ledger = { .lock = PTHREAD_MUTEX_INITIALIZER, .phase = -1, .layer = -1, .owner_of_all = MEMORY_OWNERS };
 
 static int compare(const void *left, const void *right)
@@ -90,9 +92,11 @@ static void enter(const struct block *block)
     if (block->owner == MEMORY_ACTIVATIONS)
         now->layer[block->layer] += block->bytes;
     note_peak(block->place, block->owner);
+    if (ledger.changed)
+        ledger.changed(ledger.argument, block->place, now);
 }
 
-/* Take a block out of the sums. */
+/* Take a block out of the sums. If it moves, the watcher hears of it when it has a new owner. */
 static void take_out(const struct block *block)
 {
     struct ledger_sums *now = &ledger.now[block->place];
@@ -135,6 +139,8 @@ size_t ledger_remove(const void *address)
     const size_t bytes = block->bytes;
     tdelete(block, &ledger.blocks, compare);
     take_out(block);
+    if (ledger.changed)
+        ledger.changed(ledger.argument, block->place, &ledger.now[block->place]);
     pthread_mutex_unlock(&ledger.lock);
     free(block);
     return bytes;
@@ -151,6 +157,13 @@ void ledger_move(const void *address, enum memory_owner owner)
         enter(block);
     }
     pthread_mutex_unlock(&ledger.lock);
+}
+
+void ledger_watch(void (*changed)(void *argument, enum memory_place place, const struct ledger_sums *now),
+                  void *argument)
+{
+    ledger.changed = changed;
+    ledger.argument = argument;
 }
 
 void ledger_override_owner(enum memory_owner owner)

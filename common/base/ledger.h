@@ -49,6 +49,10 @@ struct ledger_sums {
 size_t ledger_total(const size_t of[MEMORY_OWNERS]);
 size_t ledger_in_use(const size_t of[MEMORY_OWNERS]);
 
+/* Call `changed` after each change of the sums of a place, with the sums; NULL: no longer. It must not allocate arrays. */
+void ledger_watch(void (*changed)(void *argument, enum memory_place place, const struct ledger_sums *now),
+                  void *argument);
+
 /* Of one place, since ledger_restart_peak(). */
 struct ledger_peak {
     struct ledger_sums sums;    /* when their total in use was largest */

@@ -144,8 +144,8 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     if (uses->messages && !p2p_cost_is_known(&card->p2p))
         p2p_cost_measure(&card->p2p, world);
     if (device_computes())
-        own_costs_measure(&card->own, world, bench->workload, world_is_simulated() ? 1 : card_busy_ranks(card),
-                          uses->own);
+        own_costs_measure(&card->own, world, bench->workload, bench->run,
+                          world_is_simulated() ? 1 : card_busy_ranks(card), uses->own);
     else
         own_costs_read(&card->own, uses->own);
     measure_transfer(card, bench, uses);
@@ -162,11 +162,14 @@ struct check_failures calibrate_uses(struct card *card, struct world *world, con
     return wrong;
 }
 
-static struct local_cost local_of(const struct device_costs *costs)
+static struct local_cost local_of(const struct device_costs *costs, struct work usual)
 {
+    const double forward = cost_at(&costs->pass[WORK_FORWARD], usual),
+                 backward = cost_at(&costs->pass[WORK_BACKWARD], usual);
     struct local_cost local = { .fetch = costs->pass[WORK_FETCH], .update = costs->pass[WORK_UPDATE].term[COST_FIXED] };
     for (int term = 0; term < COST_TERMS; term++)
         local.passes.term[term] = costs->pass[WORK_FORWARD].term[term] + costs->pass[WORK_BACKWARD].term[term];
+    local.forward_share = forward > 0 ? forward / (forward + backward) : 0;
     return local;
 }
 
@@ -189,11 +192,11 @@ static void read_costs(struct card *card, struct world *world, const struct work
     struct device_costs *all = memory_new((size_t)card->ranks, sizeof *all);
     world_gather(world, &mine, sizeof mine, all);
     if (world_rank(world) == 0) {
-        card->alone = card->together = local_of(&all[0]);
+        card->alone = card->together = local_of(&all[0], workload_usual(workload, run));
         card->relative_jitter = all[0].jitter;
         double first = local_step(&card->alone, workload_usual(workload, run));
         for (int rank = 0; rank < card->ranks; rank++) {
-            struct local_cost cost = local_of(&all[rank]);
+            struct local_cost cost = local_of(&all[rank], workload_usual(workload, run));
             double times = first > 0 ? local_step(&cost, workload_usual(workload, run)) / first : 1;
             card->place[rank] = (struct card_place){ .host = index_of_host(all, card, rank),
                                                      .cores = (short)all[rank].cores,

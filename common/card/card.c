@@ -78,6 +78,7 @@ struct local_cost card_local(const struct card *card, int ranks)
     double share = ranks > card->cores ? 0 : share_of(card, ranks);
     return (struct local_cost){ .fetch = between(&one->fetch, &all->fetch, share),
                                 .passes = between(&one->passes, &all->passes, share),
+                                .forward_share = one->forward_share + share * (all->forward_share - one->forward_share),
                                 .update = one->update + share * (all->update - one->update) };
 }
 

@@ -20,14 +20,16 @@
 
 /* Cost of a local step of one rank. */
 struct local_cost {
-    struct cost fetch;  /* assembling a batch */
-    struct cost passes; /* forward and backward */
-    double update;      /* the optimizer */
+    struct cost fetch;    /* assembling a batch */
+    struct cost passes;   /* forward and backward */
+    double forward_share; /* of forward in both */
+    double update;        /* the optimizer */
 };
 
 /* Mean seconds of a local step by parts. */
 struct local_times {
     double fetch, passes, update;
+    double forward; /* part of the passes; 0: not measured */
 };
 
 /* How far local costs predict steps with batches that were not fitted: predicted / measured - 1 of the usual batch; and the largest

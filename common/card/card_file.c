@@ -54,7 +54,7 @@ struct entry {
     double *value;
 };
 enum {
-    COST_ENTRIES = 2 * (2 * COST_TERMS + 1) + 9,
+    COST_ENTRIES = 2 * (2 * COST_TERMS + 2) + 9,
     MEASURED_ENTRIES = 2 * (3 + 2) + 1 + 2,
     CARD_ENTRIES = COST_ENTRIES + MEASURED_ENTRIES
 };
@@ -76,6 +76,7 @@ static void add_local(struct entry **next, int ranks, struct local_cost *cost, c
         add_entry(next, ranks, &cost->fetch.term[term], where, "_fetch", name);
         add_entry(next, ranks, &cost->passes.term[term], where, "_forward_backward", name);
     }
+    add_entry(next, ranks, &cost->forward_share, where, "_forward", "_share");
     add_entry(next, ranks, &cost->update, where, "_update", "_s");
 }
 

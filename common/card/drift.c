@@ -111,8 +111,10 @@ static void slow_local(struct local_cost *cost, struct local_times *usual, struc
     slow_cost(&cost->fetch, times.fetch);
     slow_cost(&cost->passes, times.passes);
     cost->update *= times.update;
-    *usual =
-        (struct local_times){ usual->fetch * times.fetch, usual->passes * times.passes, usual->update * times.update };
+    usual->fetch *= times.fetch;
+    usual->passes *= times.passes;
+    usual->forward *= times.passes;
+    usual->update *= times.update;
 }
 
 static struct card slowed(const struct card *card, struct local_factors alone, struct local_factors together,

@@ -100,7 +100,19 @@ double rounding_large_seconds(const struct card *card, double bytes)
     return cost_of(card, "round_large_byte_s", bytes, 3);
 }
 
-/* --- sums of bf16 -------------------------------------------------------------------------------------------------- */
+/* --- sums of what was just written, and of bf16 -------------------------------------------------------------------- */
+
+double written_collective_seconds(struct world *together, struct collective *collective, struct collective_op op,
+                                  float *values, size_t count)
+{
+    device_fill(values, 0, count);
+    device_wait();
+    world_barrier(together);
+    const double began = world_now();
+    collective_run(collective, op);
+    device_wait();
+    return world_now() - began;
+}
 
 /* Both kinds take turns. A median of the slowest rank's differences. */
 double bf16_sum_measure(const struct own_where *where, int which)
@@ -117,14 +129,9 @@ double bf16_sum_measure(const struct own_where *where, int which)
         double took[2];
         for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
             const enum element_type type = is_bf16 ? TYPE_BF16 : TYPE_F32;
-            device_fill(values, 0, bytes / sizeof *values);
-            device_wait();
-            world_barrier(where->together);
-            const double began = world_now();
-            collective_run(collective,
-                           all_reduce(type, values, values, bytes / (is_bf16 ? sizeof(uint16_t) : sizeof *values)));
-            device_wait();
-            took[is_bf16] = world_now() - began;
+            const size_t count = bytes / (is_bf16 ? sizeof(uint16_t) : sizeof *values);
+            took[is_bf16] = written_collective_seconds(
+                where->together, collective, all_reduce(type, values, values, count), values, bytes / sizeof *values);
         }
         if (i >= 0)
             seconds[i] = took[1] - took[0];

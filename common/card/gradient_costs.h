@@ -17,6 +17,13 @@ double started_measure(const struct own_where *where, int which);
 /* Measure function: seconds per byte by which ranks together sum a large bf16 message slower than as many bytes of floats. */
 double bf16_sum_measure(const struct own_where *where, int which);
 
+/* all of `together`: write `values` (count), which the operation sends, and run it at once: its data is in a cache. Return this rank's
+ * seconds. */
+struct collective;
+struct collective_op;
+double written_collective_seconds(struct world *together, struct collective *collective, struct collective_op op,
+                                  float *values, size_t count);
+
 /* clang-format off */
 /* Rows of a lab's table. Memory: three arrays of gradients, or a large message as floats and as bf16; an array of which parts are summed.
  * A large message is larger than caches: of 260 MiB that 32 MiB fit into, rounding took 130 to 160 us per MB, and of lab 03's message,

@@ -23,7 +23,7 @@ struct series {
 
 static struct local_times one_lap(struct series *s)
 {
-    double at[4];
+    double at[5];
     world_heartbeat(s->world);
     if (s->together && world_is_simulated())
         world_barrier(s->together); /* simulated ranks compute in turns, from barrier to barrier */
@@ -31,14 +31,18 @@ static struct local_times one_lap(struct series *s)
     at[0] = device_record_event();
     shape_bench_fetch(s->bench);
     at[1] = device_record_event();
-    shape_bench_passes(s->bench);
+    shape_bench_forward(s->bench);
     at[2] = device_record_event();
-    shape_bench_update(s->bench);
+    shape_bench_backward(s->bench);
     at[3] = device_record_event();
+    shape_bench_update(s->bench);
+    at[4] = device_record_event();
     device_wait();
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         at[i] = device_event_seconds(at[i]);
-    return (struct local_times){ .fetch = at[1] - at[0], .passes = at[2] - at[1], .update = at[3] - at[2] };
+    return (struct local_times){
+        .fetch = at[1] - at[0], .passes = at[3] - at[1], .forward = at[2] - at[1], .update = at[4] - at[3]
+    };
 }
 
 static double lap_seconds(struct local_times lap)
@@ -57,6 +61,7 @@ static struct visit visit_shape(struct series *s, int shape)
         const struct local_times lap = one_lap(s);
         visit.mean.fetch += lap.fetch / s->laps[shape];
         visit.mean.passes += lap.passes / s->laps[shape];
+        visit.mean.forward += lap.forward / s->laps[shape];
         visit.mean.update += lap.update / s->laps[shape];
         visit.last = lap_seconds(lap);
     }

@@ -89,15 +89,15 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
     return mean;
 }
 
-void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload, int busy,
-                       const struct own_cost *list)
+void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload,
+                       const struct run *run, int busy, const struct own_cost *list)
 {
     own_costs_make_room(costs, list);
     if (own_costs_cover(costs, list))
         return;
     double seconds[OWN_COSTS_MOST] = { 0 };
     struct world *together = world_first(world, busy);
-    const struct own_where where = { together, workload };
+    const struct own_where where = { together, workload, run };
     const int turns = card_times(OWN_TURNS);
     for (int turn = 0; turn < turns; turn++)
         for (int i = 0; together && list[i].name; i++) {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+struct run;
 struct workload;
 struct world;
 
@@ -18,10 +19,11 @@ enum own_cost_kind {
     OWN_STAYS    /* of anything else, such as a disk: it is not measured again */
 };
 
-/* Where a cost is measured: by all ranks of `together` at once, that train this model. */
+/* Where a cost is measured: by all ranks of `together` at once, that train this model; of the run, the batch size counts. */
 struct own_where {
     struct world *together;
     const struct workload *workload;
+    const struct run *run;
 };
 
 /* A cost that a lab defines. */
@@ -81,8 +83,8 @@ double own_cost_value(enum own_cost_kind kind, double seconds);
  * OWN_TURNS turns in which each cost is measured once. What slows down a core often lasts for tenths of a second, as the work of another
  * guest on its other hyperthread does; a cost that is measured at one time only is then too high or too low, and by a third. */
 enum { OWN_TURNS = 8 };
-void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload, int busy,
-                       const struct own_cost *list);
+void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload,
+                       const struct run *run, int busy, const struct own_cost *list);
 
 /* On a modelled machine: read all of them from the properties of this rank's host. */
 void own_costs_read(struct own_costs *costs, const struct own_cost *list);

@@ -13,6 +13,7 @@ struct own_probe {
     const struct own_cost *list;
     struct world *world;
     const struct workload *workload;
+    const struct run *run;
     int busy;
     /* On rank 0: */
     double credit;                /* seconds that may be spent now */
@@ -20,13 +21,13 @@ struct own_probe {
 };
 
 struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, const struct workload *workload,
-                                 int busy)
+                                 const struct run *run, int busy)
 {
     if (!list || !device_computes())
         return NULL;
     struct own_probe *p = memory_new(1, sizeof *p);
     *p = (struct own_probe){
-        .list = list, .world = world, .workload = workload, .busy = world_is_simulated() ? 1 : busy
+        .list = list, .world = world, .workload = workload, .run = run, .busy = world_is_simulated() ? 1 : busy
     };
     return p;
 }
@@ -49,7 +50,7 @@ static int measure_next(struct own_probe *p, struct world *together, const bool 
     if (chosen < 0)
         return chosen;
     const double began = world_wall();
-    *seconds = own_cost_seconds(&p->list[chosen], &(struct own_where){ together, p->workload });
+    *seconds = own_cost_seconds(&p->list[chosen], &(struct own_where){ together, p->workload, p->run });
     const double took = world_wall() - began;
     p->spent[chosen] += took;
     p->credit -= took;

@@ -13,7 +13,7 @@ struct own_probe;
 
 /* all: open a probe of the list, whose costs the first `busy` ranks measure at once. NULL: there is no list, or the machine is only modelled. */
 struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, const struct workload *workload,
-                                 int busy);
+                                 const struct run *run, int busy);
 
 /* all: measure some. Rank 0 gets them in now->at, by their places in `costs`, with weight 1. NULL: none. */
 void own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_now *now);

@@ -93,6 +93,7 @@ static double add_visit(const struct visits *v, int turn, int shape, int kept, s
         const struct visit *visit = visit_at(v, turn, rank, shape);
         mean->fetch += visit->mean.fetch / (kept * v->ranks);
         mean->passes += visit->mean.passes / (kept * v->ranks);
+        mean->forward += visit->mean.forward / (kept * v->ranks);
         mean->update += visit->mean.update / (kept * v->ranks);
         sum += visit->last;
         most = fmax(most, visit->last);

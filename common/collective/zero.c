@@ -256,52 +256,98 @@ void zero_close(struct zero *z)
     free(z);
 }
 
+struct memory_estimate zero_share(struct memory_estimate whole, int stage, int ranks)
+{
+    static const enum memory_owner divided[] = { MEMORY_MOMENTS, MEMORY_GRADIENTS,
+                                                 MEMORY_PARAMETERS }; /* from stage 1, 2, 3 on */
+    for (int i = 0; i < stage; i++)
+        whole.of[divided[i]] /= ranks;
+    return whole;
+}
+
 struct memory_estimate zero_memory(const struct workload *workload, struct batch_most most, struct zero_plan plan,
                                    int ranks)
 {
     struct memory_estimate memory = model_memory(workload, most);
-    const size_t parts = plan.stage > 0 ? (size_t)ranks : 1;
-    const struct sizes sizes = sizes_of(workload, parts);
-    const double own = (double)sizes.own * sizeof(float), all = (double)parts * own,
-                 largest = (double)sizes.largest * sizeof(float);
-    memory.of[MEMORY_PARAMETERS] = plan.stage < 3 ? all : own;
-    memory.of[MEMORY_GRADIENTS] = plan.stage < 2 ? all : own;
-    memory.of[MEMORY_MOMENTS] = 2 * own;
-    memory.of[MEMORY_COMMUNICATION] = pieces_of(plan, workload_layers(workload)) * largest;
-    return memory;
+    const int parts = plan.stage > 0 ? ranks : 1;
+    const struct sizes sizes = sizes_of(workload, (size_t)parts);
+    memory.of[MEMORY_PARAMETERS] = memory.of[MEMORY_GRADIENTS] = (double)parts * (double)sizes.own * sizeof(float);
+    memory.of[MEMORY_MOMENTS] = 2 * memory.of[MEMORY_PARAMETERS];
+    memory.of[MEMORY_COMMUNICATION] =
+        pieces_of(plan, workload_layers(workload)) * (double)sizes.largest * sizeof(float);
+    return zero_share(memory, plan.stage, parts);
 }
 
-/* Return the floats of this rank's parts of all layers that are gathered in a step: in forward, and again in backward. */
-static double gathered_floats(const struct workload *workload, struct zero_plan plan, int ranks)
+/* --- the collectives of a step -------------------------------------------------------------------------------------- */
+
+/* A list that is only counted if `at` is NULL. */
+struct calls {
+    struct zero_call *at;
+    int count;
+};
+
+static void add_call(struct calls *calls, struct zero_call call)
+{
+    if (calls->at)
+        calls->at[calls->count] = call;
+    calls->count++;
+}
+
+static size_t layer_part(const struct workload *workload, int layer, int ranks)
+{
+    return part_size(workload_layer_parameters(workload, layer), (size_t)ranks);
+}
+
+/* A pass is at a layer: add what is gathered now. */
+static void add_gathers(struct calls *calls, const struct workload *workload, int ranks, struct zero_call at, int *held,
+                        int slots, int layers, int step)
+{
+    int missing[LAYERS_MOST];
+    const int count = list_missing(held, slots, layers, at.layer, step, missing);
+    for (int i = 0; i < count; i++) {
+        at.is_ahead = missing[i] != at.layer;
+        at.count = layer_part(workload, missing[i], ranks);
+        add_call(calls, at);
+    }
+}
+
+/* Add the all-gathers of stage 3, and the reduce-scatters, in their order. */
+static void add_passes(struct calls *calls, const struct workload *workload, struct zero_plan plan, int ranks)
 {
     const int layers = workload_layers(workload), slots = slots_of(plan, layers);
-    int held[LAYERS_MOST], missing[LAYERS_MOST];
-    double sum = 0;
+    int held[LAYERS_MOST];
     for (int i = 0; i < slots; i++)
         held[i] = NO_LAYER;
-    for (int visit = 0; visit < 2 * layers; visit++) {
-        const bool is_backward = visit >= layers;
-        const int layer = is_backward ? 2 * layers - 1 - visit : visit;
-        for (int again = is_backward ? workload_again_from(workload, layer) : layer + 1; again <= layer; again++)
-            for (int i = list_missing(held, slots, again + 1, again, 1, missing); i-- > 0;)
-                sum += (double)part_size(workload_layer_parameters(workload, missing[i]), (size_t)ranks);
-        for (int i = list_missing(held, slots, layers, layer, is_backward ? -1 : 1, missing); i-- > 0;)
-            sum += (double)part_size(workload_layer_parameters(workload, missing[i]), (size_t)ranks);
+    struct zero_call call = { .kind = ALL_GATHER, .pass = WORK_FORWARD };
+    for (call.layer = 0; call.layer < layers; call.layer++)
+        add_gathers(calls, workload, ranks, call, held, slots, layers, 1);
+    for (int layer = layers - 1; layer >= 0; layer--) {
+        call = (struct zero_call){ .kind = ALL_GATHER, .pass = WORK_FORWARD, .is_again = true };
+        for (call.layer = workload_again_from(workload, layer); call.layer <= layer; call.layer++)
+            add_gathers(calls, workload, ranks, call, held, slots, call.layer + 1, 1);
+        call = (struct zero_call){ .kind = ALL_GATHER, .pass = WORK_BACKWARD, .layer = layer };
+        add_gathers(calls, workload, ranks, call, held, slots, layers, -1);
+        call.kind = REDUCE_SCATTER;
+        call.count = layer_part(workload, layer, ranks);
+        add_call(calls, call);
     }
-    return sum;
 }
 
-double zero_received(const struct workload *workload, struct zero_plan plan, int ranks, enum collective_kind kind)
+int zero_calls(const struct workload *workload, struct zero_plan plan, int ranks, struct zero_call *list)
 {
-    const double all =
-        plan.stage == 0 ? (double)workload_parameters(workload) / ranks : (double)sizes_of(workload, (size_t)ranks).own;
-    const double gathered = plan.stage == 3 ? gathered_floats(workload, plan, ranks) : all;
-    const bool is_one_sum = plan.stage == 0;
-    return (ranks - 1) * (kind == ALL_REDUCE       ? is_one_sum ? 2 * all : 0
-                          : is_one_sum             ? 0
-                          : kind == ALL_GATHER     ? gathered
-                          : kind == REDUCE_SCATTER ? all
-                                                   : 0);
+    struct calls calls = { .at = list };
+    if (plan.stage == 0)
+        add_call(&calls,
+                 (struct zero_call){
+                     .kind = ALL_REDUCE, .pass = WORK_BACKWARD, .layer = 0, .count = workload_parameters(workload) });
+    else
+        add_passes(&calls, workload, plan, ranks);
+    for (int layer = 0; layer < workload_layers(workload) && (plan.stage == 1 || plan.stage == 2); layer++)
+        add_call(&calls, (struct zero_call){ .kind = ALL_GATHER,
+                                             .pass = WORK_UPDATE,
+                                             .layer = layer,
+                                             .count = layer_part(workload, layer, ranks) });
+    return calls.count;
 }
 
 /* --- training ------------------------------------------------------------------------------------------------------ */
@@ -328,6 +374,7 @@ void zero_restart(struct zero *z)
     forget_gathered(z);
     device_fill(z->parameters, 0, parameters_held(z));
     device_fill(z->gradients, NAN, gradients_held(z));
+    device_wait(); /* device_put() does not wait for what fills */
     for (int layer = 0; layer < z->model->layers && device_computes(); layer++) {
         const size_t count = z->model->layer[layer].count, size = part_of(z, layer);
         const size_t begin = has_all_parameters(z) ? 0 : z->rank * size,

@@ -39,12 +39,28 @@ struct zero;
 struct zero *zero_open(const struct workload *workload, uint64_t seed, struct batch_most most, struct zero_plan plan,
                        struct collective *collective, const struct group *group);
 void zero_close(struct zero *zero);
+
+/* Return what a rank of `ranks` holds of a model whose parameters, gradients and moments take so many bytes: what its stage divides, it holds
+ * a part of. */
+struct memory_estimate zero_share(struct memory_estimate whole, int stage, int ranks);
+
+/* Likewise with activations, and buffers for whole layers, of floats. */
 struct memory_estimate zero_memory(const struct workload *workload, struct batch_most most, struct zero_plan plan,
                                    int ranks);
 
-/* Floats that a rank of `ranks` receives in a step by collectives of the kind (all-reduce, all-gather, reduce-scatter) if each is a
- * ring: its message times (n - 1) / n, and twice that for an all-reduce. */
-double zero_received(const struct workload *workload, struct zero_plan plan, int ranks, enum collective_kind kind);
+/* A collective of a step. */
+struct zero_call {
+    enum collective_kind kind;
+    enum work_pass pass; /* in which it is called: forward, backward or update; */
+    int layer;           /* at this layer, */
+    bool is_again;       /* whose forward runs again; */
+    bool is_ahead;       /* for the layer after it, while this one computes */
+    size_t count;        /* floats, as in struct collective_op: of a part, except of an all-reduce */
+};
+
+/* List the collectives of a step of `ranks` ranks in their order, unless `calls` is NULL. Return their number, at most ZERO_CALLS_MOST. */
+enum { ZERO_CALLS_MOST = 4 * LAYERS_MOST };
+int zero_calls(const struct workload *workload, struct zero_plan plan, int ranks, struct zero_call *calls);
 
 /* Reset the parameters, to those of model_restart(), and the optimizer. */
 void zero_restart(struct zero *zero);

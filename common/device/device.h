@@ -89,6 +89,9 @@ bool device_is_host_accessible(void);
 void *device_stage_new(enum memory_owner owner, size_t bytes);
 void device_stage_free(void *stage);
 
+/* Return where device memory is. */
+enum memory_place device_place(void);
+
 /* Copy between device and host memory. device_fetch() waits for all work enqueued before. device_put() returns when the
  * copy is done, and does not wait for other work. */
 void device_put(void *out, const void *host, size_t bytes);

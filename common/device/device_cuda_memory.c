@@ -69,6 +69,11 @@ void *device_new(enum memory_owner owner, size_t count, size_t size)
     return memory;
 }
 
+enum memory_place device_place(void)
+{
+    return MEMORY_GPU;
+}
+
 /* Wait first: enqueued work may still use the memory, and NVIDIA documents only that cudaFree() may wait for it. */
 void device_free(void *memory)
 {

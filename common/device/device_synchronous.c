@@ -110,3 +110,8 @@ bool device_is_host_accessible(void)
 {
     return true;
 }
+
+enum memory_place device_place(void)
+{
+    return MEMORY_HOST;
+}

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* all: hash the parameters that the block has trained. */
-static uint64_t hash_parameters(const struct lab *lab)
+static uint64_t hash_parameters(struct lab *lab)
 {
     const struct model *model = lab->model;
     if (!device_computes())
@@ -21,7 +21,9 @@ static uint64_t hash_parameters(const struct lab *lab)
     if (!lab->divided)
         return block_results_hash(model->parameters, model->count);
     float *whole = device_new(MEMORY_MEASURING, model->count, sizeof *whole);
+    const int count = lab->spans.count;
     zero_gather(lab->divided, whole);
+    lab->spans.count = count; /* no part of a step */
     const uint64_t hash = block_results_hash(whole, model->count);
     device_free(whole);
     return hash;

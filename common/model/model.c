@@ -103,30 +103,26 @@ static bool is_by_layer(const struct model *m, enum work_pass pass)
     return m->hooks.before_layer || (pass == WORK_BACKWARD && is_announced);
 }
 
-/* Return the operations of a layer's pass, with those that its backward computes again. */
-static double flops(const struct model *m, struct work work, int layer, enum work_pass pass)
-{
-    const struct model_type *type = m->workload.type;
-    const double again =
-        pass == WORK_BACKWARD && type->flops_again ? type->flops_again(&m->workload.of, work, layer) : 0;
-    return type->flops(&m->workload.of, work, layer, pass) + again;
-}
-
-/* Let a simulated machine spend a layer's pass; or the whole pass at its first layer, which is one event instead of many. Its costs are
- * those of a pass that computes nothing again. */
+/* Let a simulated machine spend a layer's pass; or the whole pass at its first layer, which is one event instead of many. What a layer's
+ * backward computes again is a part of forward. */
 static void charge(const struct model *m, const struct batch *batch, int layer, enum work_pass pass, bool is_by_layer)
 {
     const struct model_type *type = m->workload.type;
     const int first = pass == WORK_FORWARD ? 0 : m->layers - 1;
-    double usual = 0, all = 0;
+    double all = 0, mine = 0, forward = 0, again = 0;
     if (device_computes() || (!is_by_layer && layer != first))
         return;
     const struct work work = batch_work(batch);
     for (int i = 0; i < m->layers; i++) {
-        usual += type->flops(&m->workload.of, work, i, pass);
-        all += flops(m, work, i, pass);
+        const bool is_spent = i == layer || !is_by_layer;
+        all += type->flops(&m->workload.of, work, i, pass);
+        mine += is_spent ? type->flops(&m->workload.of, work, i, pass) : 0;
+        forward += type->flops(&m->workload.of, work, i, WORK_FORWARD);
+        again += is_spent && type->flops_again ? type->flops_again(&m->workload.of, work, i) : 0;
     }
-    device_charge(type->costs, pass, work, (is_by_layer ? flops(m, work, layer, pass) : all) / usual);
+    device_charge(type->costs, pass, work, mine / all);
+    if (pass == WORK_BACKWARD && again > 0)
+        device_charge(type->costs, WORK_FORWARD, work, again / forward);
 }
 
 static void forward_layer(struct model *m, const struct batch *batch, int layer, bool is_by_layer)

@@ -157,14 +157,30 @@ void shape_bench_fetch(struct shape_bench *bench)
     bench->batch = loader_next(bench->chosen->loader, NO_STALL);
 }
 
-void shape_bench_passes(struct shape_bench *bench)
+/* Run a pass without the trainer's hooks. */
+static void run_pass(struct shape_bench *bench, void (*pass)(struct trainer *trainer, const struct batch *batch))
 {
     struct model *model = bench->trainer->model;
     const struct model_hooks hooks = model->hooks;
     model_hook(model, (struct model_hooks){ 0 });
-    trainer_forward(bench->trainer, bench->batch);
-    trainer_backward(bench->trainer, bench->batch);
+    pass(bench->trainer, bench->batch);
     model_hook(model, hooks);
+}
+
+void shape_bench_forward(struct shape_bench *bench)
+{
+    run_pass(bench, trainer_forward);
+}
+
+void shape_bench_backward(struct shape_bench *bench)
+{
+    run_pass(bench, trainer_backward);
+}
+
+void shape_bench_passes(struct shape_bench *bench)
+{
+    shape_bench_forward(bench);
+    shape_bench_backward(bench);
 }
 
 void shape_bench_update(struct shape_bench *bench)

@@ -28,8 +28,10 @@ struct memory_estimate shape_bench_data_memory(const struct workload *workload, 
 /* Choose an open shape for the calls below, and return the work of its batch. */
 struct work shape_bench_choose(struct shape_bench *bench, int shape);
 
-/* The parts of a step: the next batch, forward and backward, the optimizer. */
+/* The parts of a step: the next batch, forward and backward (both: passes), the optimizer. */
 void shape_bench_fetch(struct shape_bench *bench);
+void shape_bench_forward(struct shape_bench *bench);
+void shape_bench_backward(struct shape_bench *bench);
 void shape_bench_passes(struct shape_bench *bench);
 void shape_bench_update(struct shape_bench *bench);
 

@@ -26,6 +26,20 @@ const struct workload published_transformer = {
                                    .outlier_prob = 0.08 } },
 };
 
+const struct workload stacked_transformer = {
+    .type = &transformer_type,
+    .of.transformer = { .vocab_size = 1024,
+                        .hidden_dim = 128,
+                        .num_heads = 8,
+                        .num_classes = 16,
+                        .num_blocks = 8,
+                        .texts = { .min_length = 32,
+                                   .max_length = 128,
+                                   .fixed_length = 64,
+                                   .max_tokens = 512,
+                                   .outlier_prob = 0.08 } },
+};
+
 const struct option_row *workload_options(const struct workload *w)
 {
     return w->type->rows;
@@ -124,15 +138,16 @@ int workload_again_from(const struct workload *w, int layer)
     return w->type->again_from ? w->type->again_from(&w->of, layer) : layer + 1;
 }
 
-double workload_flops_again(const struct workload *w, struct work work)
+double workload_again_share(const struct workload *w, struct work work)
 {
-    double sum = 0;
+    double forward = 0, again = 0;
     for (int layer = 0; layer < workload_layers(w); layer++) {
-        sum += w->type->flops_again ? w->type->flops_again(&w->of, work, layer) : 0;
-        for (int again = workload_again_from(w, layer); again <= layer; again++)
-            sum += flops(w, work, again, WORK_FORWARD);
+        forward += flops(w, work, layer, WORK_FORWARD);
+        again += w->type->flops_again ? w->type->flops_again(&w->of, work, layer) : 0;
+        for (int before = workload_again_from(w, layer); before <= layer; before++)
+            again += flops(w, work, before, WORK_FORWARD);
     }
-    return sum;
+    return again / forward;
 }
 
 struct cost_scale workload_scale(const struct workload *w)

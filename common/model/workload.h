@@ -34,6 +34,9 @@ extern const struct workload published_mlp, published_transformer;
 /* An MLP of about as many parameters and operations in more layers: 12 of 512 x 512, with 3,151,872. */
 extern const struct workload stacked_mlp;
 
+/* A transformer of eight blocks of width 128, whose activations take as much memory as its parameters: 1,194,256 parameters. */
+extern const struct workload stacked_transformer;
+
 /* Return the options of the model; offsets in struct workload. */
 const struct option_row *workload_options(const struct workload *workload);
 
@@ -77,8 +80,8 @@ double workload_flops(const struct workload *workload, struct work work);
 /* Return the first layer whose forward runs again, up to `layer`, before backward of `layer`; layer + 1: none. */
 int workload_again_from(const struct workload *workload, int layer);
 
-/* Those of forward that backward computes again, because their results were not kept. */
-double workload_flops_again(const struct workload *workload, struct work work);
+/* Return the share of forward's operations that backward computes again, because their results were not kept. */
+double workload_again_share(const struct workload *workload, struct work work);
 
 /* Return how many times as long as the published model of its type it takes on a modelled machine: per tensor, for what is fixed (calls of
  * operations); per operation of a sample, a token or a pair of tokens; per parameter, for an update. */

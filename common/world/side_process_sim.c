@@ -27,11 +27,13 @@ struct side_process {
 
 /* Side processes of this rank (1 + side_processes()), from index 1. SMPI gives each simulated process its own globals. */
 static struct side_process *mine;
+static unsigned yields; /* likewise */
 
 /* Wait by a SimGrid semaphore, which takes no simulated time if there is nothing to wait for. Charge this process's computation
  * first. The work of other processes during the wait is not charged to this process. */
 static void acquire(sg_sem_t semaphore)
 {
+    yields++;
     smpi_bench_end();
     sg_sem_acquire(semaphore);
     smpi_bench_begin();
@@ -39,6 +41,7 @@ static void acquire(sg_sem_t semaphore)
 
 static void release(sg_sem_t semaphore)
 {
+    yields++;
     smpi_bench_end();
     sg_sem_release(semaphore);
     smpi_bench_begin();
@@ -137,4 +140,9 @@ bool side_process_helps(void)
     for (int i = 0; i < side_process_helpers(); i++)
         helps |= side_process_helper(i)->given_jobs > side_process_helper(i)->done_jobs;
     return helps;
+}
+
+unsigned side_process_yields(void)
+{
+    return yields;
 }

@@ -36,6 +36,7 @@ static double fastest; /* flop/s of the platform's fastest host, where work has 
 static struct {
     bool is_alone; /* the rank has its own core, and real computation is charged (not modelled) */
     double clock, cpu;
+    unsigned yields; /* side_process_yields() */
 } anchor;
 
 /* True if ranks run on this host. Other hosts stand for a resource that hosts share. */
@@ -154,11 +155,14 @@ static double make_monotonic(double stamp)
 double world_now(void)
 {
     double clock = simgrid_get_clock();
-    bool has_advanced = clock < anchor.clock || clock > anchor.clock; /* the rank waited, slept or sent since */
-    if (anchor.is_alone && !has_advanced && !side_process_helps())    /* an async helper slows the core down */
+    const unsigned yields = side_process_yields(); /* the CPU time since then may be that of others */
+    bool has_advanced =
+        clock < anchor.clock || clock > anchor.clock || yields != anchor.yields; /* it waited, slept or sent */
+    if (anchor.is_alone && !has_advanced && !side_process_helps()) /* an async helper slows the core down */
         return make_monotonic(anchor.clock + read_clock(CLOCK_THREAD_CPUTIME_ID) - anchor.cpu);
     MPI_Wtime();
     anchor.clock = simgrid_get_clock();
+    anchor.yields = side_process_yields();
     anchor.cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
     return make_monotonic(anchor.clock);
 }

@@ -17,7 +17,7 @@ static inline void add_round_cost(struct card *card, enum collective_kind kind, 
 
 static inline struct card round_card(int ranks, int cores)
 {
-    const struct local_cost cost = { { { 0.2e-3 } }, { { 3e-3, 0.1e-3 } }, 4e-3 };
+    const struct local_cost cost = { .fetch = { { 0.2e-3 } }, .passes = { { 3e-3, 0.1e-3 } }, .update = 4e-3 };
     struct card card = { .ranks = ranks, .cores = cores, .alone = cost, .together = cost, .copy_bandwidth = 1e30 };
     card.transfer_core = 1;
     if (ranks > 1) {

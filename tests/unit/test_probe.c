@@ -136,7 +136,7 @@ TEST(a_card_of_another_machine_is_found_out)
 {
     const struct run run = run_of_world();
     struct card card = card_of_world();
-    card.reference.alone = card.reference.together = (struct local_times){ 1, 1, 1 };
+    card.reference.alone = card.reference.together = (struct local_times){ .fetch = 1, .passes = 1, .update = 1 };
     card.reference.transfer = 1;
     char why[CARD_NAME] = "";
     assert_int_equal(calibrate_again(&card, world, &workload, &run, why), CARD_OUTDATED);
@@ -213,7 +213,7 @@ TEST(a_rate_is_a_mean_of_seconds)
     static const struct own_cost list[] = { { "rate", OWN_RATE, "", "", 1, 0, rate, 0 }, { 0 } };
     struct own_costs costs = { 0 };
     turn = 0;
-    own_costs_measure(&costs, world, NULL, world_size(world), list);
+    own_costs_measure(&costs, world, NULL, NULL, world_size(world), list);
     const double off = own_costs_value(&costs, "rate") - (card_is_brief() ? 2 : 3);
     assert_true(world_rank(world) > 0 || (off > -1e-12 && off < 1e-12));
 }
@@ -247,7 +247,7 @@ TEST(own_probes_measure_what_they_have_time_for)
                                             { 0 } };
     struct own_costs costs = { 0 };
     own_costs_make_room(&costs, list);
-    struct own_probe *probe = own_probe_open(list, world, NULL, world_size(world));
+    struct own_probe *probe = own_probe_open(list, world, NULL, NULL, world_size(world));
     struct own_now now[PROBES] = { 0 };
     long_calls = calls = 0;
     for (int i = 0; i < PROBES; i++)

@@ -110,7 +110,7 @@ static struct lap_times times_of(const double *passes)
     struct lap_times times = { 0 };
     for (int i = 0; i < 4; i++) {
         times.work[i] = work_samples(samples[i]);
-        times.mean[i] = (struct local_times){ 1e-6 * samples[i], 1e-3 * passes[i], 2e-3 };
+        times.mean[i] = (struct local_times){ .fetch = 1e-6 * samples[i], .passes = 1e-3 * passes[i], .update = 2e-3 };
     }
     return times;
 }

@@ -1,0 +1,85 @@
+/* 10_memory_costs: what lab 10 adds to the machine card: the seconds in which backward computes a block again, or its attention alone; and
+ * those of a block's collectives, whose data was just written.
+ *
+ * A block is computed again beside its backward, so its weights and activations are in a cache, as forward's are not. Measured on a model of
+ * DEPTH blocks; that of the cases has more. */
+#include "10_memory.h"
+
+#include <math.h>
+
+enum { DEPTH = 3, TIMES = 5 };
+
+/* Seconds of backward. */
+static double backward_seconds(struct shape_bench *bench)
+{
+    shape_bench_fetch(bench);
+    shape_bench_forward(bench);
+    device_wait();
+    const double began = world_now();
+    shape_bench_backward(bench);
+    device_wait();
+    return world_now() - began;
+}
+
+static struct shape_bench *open_bench(const struct own_where *where, struct recomputing how)
+{
+    struct workload few = *where->workload;
+    few.of.transformer.num_blocks = DEPTH;
+    few.of.transformer.recompute = how;
+    return shape_bench_open(&few, where->run, shape_bench_shapes(&few), 1, NULL);
+}
+
+/* Return the seconds in which a block is computed again, or its attention alone: of all blocks but the last. A median of differences. */
+static double again(const struct own_where *where, int attention_only)
+{
+    struct shape_bench *kept = open_bench(where, (struct recomputing){ 0 }),
+                       *again = open_bench(where, (struct recomputing){ .every = attention_only ? 0 : 1,
+                                                                        .attention_only = attention_only });
+    double seconds[TIMES];
+    const int times = card_times(TIMES);
+    for (int i = -1; i < times; i++) { /* the first warms up */
+        const double usual = backward_seconds(kept), more = backward_seconds(again) - usual;
+        if (i >= 0)
+            seconds[i] = more / (DEPTH - 1);
+    }
+    shape_bench_close(kept);
+    shape_bench_close(again);
+    return fmax(0, stats_quantile(seconds, times, 0.5));
+}
+
+/* Return the seconds of a block's reduce-scatter or all-gather. A median. 0: one rank alone. */
+static double collective(const struct own_where *where, int kind)
+{
+    const size_t ranks = (size_t)world_size(where->together),
+                 part = (workload_layer_parameters(where->workload, 1) + ranks - 1) / ranks;
+    const int times = card_times(TIMES);
+    double seconds[TIMES];
+    if (ranks == 1)
+        return 0;
+    float *whole = device_new(MEMORY_MEASURING, ranks * part, sizeof *whole),
+          *own = device_new(MEMORY_MEASURING, part, sizeof *own);
+    struct collective *c = collective_open(where->together, NULL);
+    for (int i = -1; i < times; i++) {
+        const double took =
+            kind == REDUCE_SCATTER
+                ? written_collective_seconds(where->together, c, reduce_scatter(TYPE_F32, whole, own, part), whole,
+                                             ranks * part)
+                : written_collective_seconds(where->together, c, all_gather(TYPE_F32, own, whole, part), own, part);
+        if (i >= 0)
+            seconds[i] = took;
+    }
+    collective_close(c);
+    device_free(whole);
+    device_free(own);
+    return stats_quantile(seconds, times, 0.5);
+}
+
+/* clang-format off */
+const struct own_cost own_costs[] = {
+    { "block_again_s",     OWN_SECONDS, "computing a block again takes",     "us", 1e6, MEMORY_OF_COSTS, again, 0 },
+    { "attention_again_s", OWN_SECONDS, "… its attention alone",             "us", 1e6, MEMORY_OF_COSTS, again, 1 },
+    { "block_sum_s",       OWN_SECONDS, "reduce-scatter of a block, just computed", "us", 1e6, MEMORY_OF_COSTS, collective, REDUCE_SCATTER },
+    { "block_gather_s",    OWN_SECONDS, "all-gather of a block, just updated",      "us", 1e6, MEMORY_OF_COSTS, collective, ALL_GATHER },
+    { 0 },
+};
+/* clang-format on */

@@ -1,0 +1,185 @@
+/* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; growth.csv, how activations grow with batch, length,
+ * blocks and width; and the table of the ZeRO paper (--zero-table). */
+#include "10_memory.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static bool is_whole(const struct options *base)
+{
+    return base->run.cases.count == 0 && !base->run.lesson_cases;
+}
+
+/* --- timeline.csv --------------------------------------------------------------------------------------------------- */
+
+enum { EVENTS_MOST = 4096 };
+
+/* What is in use after each change, since the step began. */
+struct events {
+    int count;
+    struct event {
+        double at;
+        size_t of[MEMORY_OWNERS];
+    } event[EVENTS_MOST];
+};
+
+static void note(void *argument, enum memory_place place, const struct ledger_sums *now)
+{
+    struct events *events = argument;
+    if (events->count == EVENTS_MOST || place != device_place())
+        return;
+    struct event *event = &events->event[events->count++];
+    event->at = world_now();
+    memcpy(event->of, now->of, sizeof event->of);
+}
+
+static const enum memory_owner drawn[] = { MEMORY_PARAMETERS, MEMORY_GRADIENTS, MEMORY_MOMENTS, MEMORY_ACTIVATIONS,
+                                           MEMORY_COMMUNICATION };
+enum { DRAWN = sizeof drawn / sizeof *drawn };
+
+static void put_events(struct csv *csv, const char *name, const struct events *events, double began)
+{
+    for (int i = 0; i < events->count; i++)
+        do {
+            csv_text(csv, "case", name);
+            csv_ms(csv, "at_ms", events->event[i].at - began);
+            for (int owner = 0; owner < DRAWN; owner++) {
+                char *column = memory_text("%s_mb", memory_owner_names[drawn[owner]]);
+                csv_number(csv, column, (double)events->event[i].of[drawn[owner]] / 1e6);
+                free(column);
+            }
+        } while (csv_end_row(csv));
+}
+
+static void train_step(struct trainer *t, struct zero *zero)
+{
+    const struct batch *batch = trainer_next(t, NO_STALL);
+    zero_forward(zero, batch);
+    zero_backward(zero, batch);
+    zero_update(zero);
+    device_wait();
+}
+
+/* all: watch the second step of each case. */
+static void write_timeline(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    struct events *events = memory_new(1, sizeof *events);
+    struct collective *collective = collective_open(lab_world(lab), NULL);
+    struct trainer *t = lab_trainer(lab);
+    const char *name;
+    const struct options *o;
+    for (int i = 0; (o = lab_case(lab, i, &name)); i++) {
+        trainer_restart(t, share_even(&base->run, world_rank(lab_world(lab))), 0,
+                        1.0f / (float)run_global_batch(&o->run));
+        struct zero *zero = zero_open(&o->model, o->run.seed, t->most, o->plan, collective, NULL);
+        train_step(t, zero);
+        events->count = 0;
+        world_barrier(lab_world(lab));
+        const double began = world_now();
+        ledger_watch(note, events);
+        train_step(t, zero);
+        ledger_watch(NULL, NULL);
+        zero_close(zero);
+        if (csv)
+            put_events(csv, name, events, began);
+    }
+    collective_close(collective);
+    free(events);
+}
+
+/* --- growth.csv ------------------------------------------------------------------------------------------------------ */
+
+/* Twice as large in one dimension. */
+static const struct change {
+    const char *what;
+    int batch, length, blocks, width;
+} changes[] = { { "as it is", 1, 1, 1, 1 },
+                { "batch", 2, 1, 1, 1 },
+                { "length", 1, 2, 1, 1 },
+                { "blocks", 1, 1, 2, 1 },
+                { "width", 1, 1, 1, 2 } };
+enum { CHANGES = sizeof changes / sizeof *changes };
+
+static struct options changed(const struct options *base, const struct change *change)
+{
+    struct options o = *base;
+    struct transformer_settings *of = &o.model.of.transformer;
+    o.run.batch_size *= change->batch;
+    o.run.ranks = 1;
+    o.run.steps = 1;
+    of->texts.fixed_length *= change->length;
+    of->num_blocks *= change->blocks;
+    of->hidden_dim *= change->width;
+    of->num_heads *= change->width; /* of the same width each */
+    return o;
+}
+
+/* Return the bytes of activations at the peak of a step, on one rank, beyond those that the device keeps for its operations. */
+static double activations(const struct options *o)
+{
+    const size_t before = ledger_now(device_place()).of[MEMORY_ACTIVATIONS];
+    struct trainer *t = trainer_open(&o->model, &o->run, o->run.batch_size);
+    trainer_restart(t, share_even(&o->run, 0), 0, 1.0f / (float)o->run.batch_size);
+    ledger_restart_peak();
+    const struct batch *batch = trainer_next(t, NO_STALL);
+    trainer_forward(t, batch);
+    trainer_backward(t, batch);
+    device_wait();
+    const struct ledger_peak peak = ledger_peak(device_place());
+    trainer_close(t);
+    return (double)(peak.sums.of[MEMORY_ACTIVATIONS] - before);
+}
+
+/* Bytes of a block's activations at 16 bit if attention stores its scores and the block is four times as wide inside (Korthikanti et al.,
+ * 2022): 34 s b h + 5 a s² b. */
+static double published_activations(const struct options *o)
+{
+    const struct transformer_settings *of = &o->model.of.transformer;
+    const double s = of->texts.fixed_length, b = o->run.batch_size, h = of->hidden_dim, a = of->num_heads;
+    return of->num_blocks * (34 * s * b * h + 5 * a * s * s * b);
+}
+
+static void write_growth(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    for (int i = 0; i < CHANGES && world_rank(lab_world(lab)) == 0; i++) {
+        const struct options o = changed(base, &changes[i]);
+        const double predicted = model_memory(&o.model, loader_most(&o.model, o.run.batch_size)).of[MEMORY_ACTIVATIONS],
+                     held = activations(&o);
+        do {
+            csv_text(csv, "twice", changes[i].what);
+            csv_integer(csv, "batch_size", o.run.batch_size);
+            csv_integer(csv, "length", o.model.of.transformer.texts.fixed_length);
+            csv_integer(csv, "blocks", o.model.of.transformer.num_blocks);
+            csv_integer(csv, "width", o.model.of.transformer.hidden_dim);
+            csv_number(csv, "predicted_mb", predicted / 1e6);
+            csv_number(csv, "held_mb", held / 1e6);
+            csv_number(csv, "published_mb", published_activations(&o) / 1e6);
+        } while (csv_end_row(csv));
+    }
+    world_park(lab_world(lab));
+}
+
+const struct lab_table tables[] = {
+    { "timeline.csv", is_whole, write_timeline, NULL },
+    { "growth.csv", is_whole, write_growth, NULL },
+    { 0 },
+};
+
+/* --- the table of the ZeRO paper ------------------------------------------------------------------------------------- */
+
+/* Mixed-precision Adam: parameters and gradients of 2 bytes; a copy of the parameters and two moments of 4 each. */
+bool zero_table(const struct options *o, FILE *out)
+{
+    const double all = o->parameters;
+    const struct memory_estimate whole = {
+        .of = { [MEMORY_PARAMETERS] = 2 * all, [MEMORY_GRADIENTS] = 2 * all, [MEMORY_MOMENTS] = 12 * all }
+    };
+    if (!o->has_zero_table || !out)
+        return o->has_zero_table;
+    fprintf(out, "stage,gb_per_rank,elements_sent\n");
+    for (int stage = 0; stage < ZERO_STAGES; stage++) {
+        const struct memory_estimate share = zero_share(whole, stage, o->run.ranks);
+        fprintf(out, "%d,%.9g,%.9g\n", stage, memory_estimate_sum(&share) / 1e9, (stage < 3 ? 2 : 3) * all);
+    }
+    return true;
+}

@@ -1,0 +1,20 @@
+# Facts for tests (facts.sh) about lab 10.
+# shellcheck shell=bash disable=SC2034
+cases=12 asked=recompute_all other=zero3
+reordered='zero|kept|early' inseparable=ahead\|early
+refused=(--every 9)
+toy=(--batch-size 2 --hidden-dim 16 --num-heads 2 --num-blocks 3 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
+smallest=(--cases zero3_recompute --cases recompute_attention --num-heads 1 --num-blocks 1 --vocab-size 2 --min-seq-len 1 --max-seq-len 1
+    --fixed-seq-len 1)
+largest=(--vocab-size 1048576 --hidden-dim 1024)
+drawn=(zero3 recompute_all) shortest=(--num-blocks 1) longest=(--batch-size 64)
+what_if_ms=23.6
+own_tables() # FOLDER: what is in use comes back to what it was; what is held is what was predicted, but for losses, and parts of sums on GPUs
+{
+    [ ! -e "$1/growth.csv" ] || awk -F, -v gpu="$([[ $way == nccl || $way == shared || $way == staged ]] && echo 1)" '/^#/ || $1 == "twice" { next }
+        { rows++; if ($7 - $6 < 0 || $7 - $6 > (gpu ? 0.1 : 0.01)) bad = 1 }
+        END { exit bad || rows != 5 }' "$1/growth.csv" || return
+    [ ! -e "$1/timeline.csv" ] || awk -F, '/^#/ || $1 == "case" { next }
+        { if (!($1 in first)) first[$1] = $6; last[$1] = $6; if ($2 < at[$1]) bad = 1; at[$1] = $2; if (!($1 in least) || $7 < least[$1]) least[$1] = $7; whole[$1] = $7 }
+        END { for (c in last) { cases++; if (last[c] > first[c] || whole[c] > least[c]) bad = 1 } exit bad || cases != 12 }' "$1/timeline.csv"
+}
