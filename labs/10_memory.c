@@ -189,7 +189,8 @@ static struct memory_estimate case_need(const struct options *o)
     struct memory_estimate memory =
         zero_memory(&o->model, loader_most(&o->model, o->run.batch_size), o->plan, o->run.ranks);
     if (o->leaks)
-        memory.of[MEMORY_ACTIVATIONS] += (window.warmup + window.measured) * leak_bytes(o);
+        memory.of[MEMORY_ACTIVATIONS] +=
+            (window.warmup + window.measured - 1) * leak_bytes(o); /* in the last forward */
     return o->plan.keeps_gradients ? most_of_backward(o, memory) : memory;
 }
 
