@@ -93,7 +93,7 @@ static void write_timeline(struct lab *lab, const struct options *base, struct c
 static const struct change {
     const char *what;
     int batch, length, blocks, width;
-} changes[] = { { "as it is", 1, 1, 1, 1 },
+} changes[] = { { "nothing", 1, 1, 1, 1 },
                 { "batch", 2, 1, 1, 1 },
                 { "length", 1, 2, 1, 1 },
                 { "blocks", 1, 1, 2, 1 },
