@@ -4,9 +4,9 @@
  * Activations grow with the batch; recomputing keeps few of them, and computes the others once more in backward. The formula:
  *
  *     memory = parameters + gradients + moments + activations + buffers for whole layers
- *     step   = max over ranks of (data + passes + r × forward + update / parts) + sum over collectives of T(M)
+ *     step   = max over ranks of (data + passes + again + update / parts) + sum over collectives of T(M)
  *
- *     r        share of forward's operations that backward computes again
+ *     again    what backward computes a second time
  *     parts    1 in stage 0, else one for each rank
  *     T(M)     a collective of M bytes
  *

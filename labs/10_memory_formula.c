@@ -1,6 +1,6 @@
 /* 10_memory_formula: what a step of each case of lab 10 must cost, and why. What it must hold: zero_memory(), from shapes.
  *
- *     step = max over ranks of (data + passes + r × forward + update / parts) + Σ over collectives of T(M)
+ *     step = max over ranks of (data + passes + again + update / parts) + Σ over collectives of T(M)
  *
  *     stage 0     an all-reduce of all gradients
  *     stage 1, 2  for each layer a reduce-scatter in backward, and an all-gather after the update. M is a rank's part. A rank updates its
@@ -8,7 +8,7 @@
  *     stage 3     … and instead of the latter an all-gather for each layer in forward and in backward
  *     ahead       a gather that a network carries is hidden by what the layer before does meanwhile. If the ranks' cores carry it, nothing is.
  *
- * r is the share of forward's operations that backward computes again. Letters: notebooks-md/symbols.md. */
+ * again: what backward computes a second time, a share of forward. Letters: notebooks-md/symbols.md. */
 #include "10_memory.h"
 
 #include <math.h>

@@ -15,7 +15,7 @@ step_time_title = "What a step costs that holds less"
 load plots."/charts.gp"
 
 owners = "parameters gradients moments activations communication"
-owner_look(owner) = word("#0072B2 #56B4E9 #CC79A7 #E69F00 #222222", place(owner, owners))
+owner_look(owner) = word("#0072B2 #56B4E9 #CC79A7 #E69F00 #444444", place(owner, owners))
 owner_said(owner) = owner eq "communication" ? "buffers for whole layers" : owner
 # MB that rank 0 holds in each case, of an owner or of all of these: at the peak, or as predicted. In the order of the cases.
 memory_csv = results."/memory.csv"
@@ -115,7 +115,7 @@ timeline_csv = results."/timeline.csv"
 if (of_this_run(timeline_csv)) {
     watched = "baseline recompute_attention recompute_sqrt recompute_all"
     shown = watched
-    watched_look(case) = word("#222222 #56B4E9 #E69F00 #D55E00", place(case, watched))
+    watched_look(case) = word("#444444 #56B4E9 #E69F00 #D55E00", place(case, watched))
     most_mb = 1.1 * largest(column_of(timeline_csv, "activations_mb"))
     last_ms = system('awk -F, -v watched='.in_shell(watched).' ''/^#/ { next } index(watched, $1) && $2 + 0 > most { most = $2 } END { print most }'' <'.in_shell(timeline_csv))
     left = 90

@@ -62,18 +62,18 @@ done
 # after a number, and the words a, I and C. `a` counts where it stands beside an operator.
 strange_letters() # NAME: the text is standard input
 {
-    sed -E 's/\xce\xb1/ @alpha /g; s/\xce\xb2/ @beta /g; s/\xce\xa3/ /g; s/\xc3\x97/ * /g; s/\xe2\x88\x92/ - /g; s/\xe2\x81\xbf/ n /g
+    sed -E 's/\xce\xb1/ @alpha /g; s/\xce\xb2/ @beta /g; s/\xce\xa8/ @psi /g; s/\xce\xa3/ /g; s/\xc3\x97/ * /g; s/\xe2\x88\x92/ - /g; s/\xe2\x81\xbf/ n /g
             s/\xc2\xb5/micro/g; s/\xce[\x91-\xbf]|\xcf[\x80-\x89]/ @other /g; s/\xe2\x80\x99/'"'"'/g; s/\xe2\x80\xb2/ @prime /g
             s/[\x80-\xff]+/ /g
             s/i\.e\.|e\.g\.|I\/O|A\/A//g; s/([0-9]) ?s([^A-Za-z]|$)/\1 \2/g; s#/s([^A-Za-z]|$)#\1#g; s/'"'"'[a-z]+//g' |
         awk -v name="$1" -v letters="$letters" '
-            BEGIN { gsub(/\316\261/, "@alpha", letters); gsub(/\316\262/, "@beta", letters) }
+            BEGIN { gsub(/\316\261/, "@alpha", letters); gsub(/\316\262/, "@beta", letters); gsub(/\316\250/, "@psi", letters) }
             /(^|[^A-Za-z0-9_])a *[*+\/=^(] *[A-Za-z0-9(@]/ && !/ a \(/ || /[*+=\/] *a([^A-Za-z0-9_]|$)/ { print name ":" FNR ": a" }
             /[0-9]x([^A-Za-z0-9]|$)/ { print name ":" FNR ": x (write the sign of multiplication)" }
             {
                 count = split($0, word, /[^A-Za-z0-9_@]+/)
                 for (i = 1; i <= count; i++)
-                    if ((word[i] ~ /^[A-Za-z]$/ || word[i] ~ /^@(alpha|beta|other|prime)$/) && word[i] !~ /^[aIC]$/ && index(letters, " " word[i] " ") == 0)
+                    if ((word[i] ~ /^[A-Za-z]$/ || word[i] ~ /^@(alpha|beta|psi|other|prime)$/) && word[i] !~ /^[aIC]$/ && index(letters, " " word[i] " ") == 0)
                         print name ":" FNR ": " word[i]
             }' | sort -u
 }

@@ -200,12 +200,21 @@ static int rounds_of(const struct csv_table *table)
     return (int)most;
 }
 
+/* Leave marks out of a processor's name: "Intel(R) Xeon(R)". */
+static void leave_out(char *name, const char *mark)
+{
+    for (char *at = name; at && (at = strstr(at, mark));)
+        memmove(at, at + strlen(mark), strlen(at + strlen(mark)) + 1);
+}
+
 char *runs_machine(const struct view *view)
 {
     const struct csv_table *table = &view->table;
     char *ranks = csv_comment(table, "ranks", 0), *cores = csv_comment(table, "cores", 0);
     char *machine = csv_comment(table, "machine", 0), *when = csv_comment(table, "when", 0);
     char *simulated = csv_comment(table, "simulated", 0), *place = NULL;
+    leave_out(machine, "(R)");
+    leave_out(machine, "(TM)");
     const char *about = simulated ? strchr(simulated, ',') : NULL;
     bool is_modelled = machine && strncmp(machine, "costs of", 8) == 0;
     const char *plural = ranks && strcmp(ranks, "1") == 0 ? "" : "s";
