@@ -25,6 +25,7 @@
  *
  *     build/bin/10_memory --ranks 2
  *     build/bin/10_memory --zero-table --parameters 7.5e9 --ranks 64     # the table of the ZeRO paper
+ *     build/bin/10_memory --fit 80GB --model llama2-7b --ranks 8         # the smallest change after which it fits
  *
  * Look at: memory.csv, where each byte has an owner; `sent_mb` and the step beside it in summary.csv.
  * What must hold: expected/10_memory.csv.
@@ -38,6 +39,14 @@ static const struct option_row rows[] = {
       "blocks of a run of recompute_sqrt; 0: the square root of their number" },
     { "--zero-table", OPTION_SWITCH, offsetof(struct options, has_zero_table), 0, 0, "",
       "print what a rank of --ranks holds in each stage, and measure nothing" },
+    { "--fit", OPTION_TEXT, offsetof(struct options, fit), 0, 0, "80GB",
+      "print the smallest change after which --model fits into so much memory of each rank, and measure nothing" },
+    { "--model", OPTION_CHOICE, offsetof(struct options, known), 0, 0, KNOWN_SHAPES_WORDS, "of --fit" },
+    { "--length", OPTION_INTEGER, offsetof(struct options, length), 1, 1 << 24, "N", "tokens of its texts" },
+    { "--tflops", OPTION_NUMBER, offsetof(struct options, tflops), 1e-3, 1e6, "N",
+      "what its GPUs reach, in 10^12 operations per second" },
+    { "--link-gb", OPTION_NUMBER, offsetof(struct options, link_gb), 1e-3, 1e6, "N",
+      "what the links between them carry, in GB/s" },
     { "--parameters", OPTION_NUMBER, offsetof(struct options, parameters), 1, 1e15, "N", "of --zero-table" },
     { 0 },
 };
@@ -100,7 +109,13 @@ static const struct lab_spec spec; /* below */
 
 int main(int argc, char **argv)
 {
-    struct options base = { .run = run_published_texts, .model = stacked_transformer, .parameters = 7.5e9 };
+    struct options base = { .run = run_published_texts,
+                            .model = stacked_transformer,
+                            .parameters = 7.5e9,
+                            .known = 2,
+                            .length = 4096,
+                            .tflops = 400,
+                            .link_gb = 50 };
     base.run.batch_size = 4;
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
@@ -137,6 +152,12 @@ static void refuse(const struct options *o)
     if (o->every > o->model.of.transformer.num_blocks)
         die(STATUS_USAGE, "--every %d is more than --num-blocks %d; choose at most as many", o->every,
             o->model.of.transformer.num_blocks);
+}
+
+/* True if the options ask for a calculation, which is written to `out` unless that is NULL. */
+static bool calculates(const struct options *o, FILE *out)
+{
+    return zero_table(o, out) || fit(o, out);
 }
 
 static void uses(const struct options *o, struct card_uses *uses)
@@ -212,7 +233,7 @@ static const struct lab_spec spec = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .refuse = refuse,
-    .instead = zero_table,
+    .instead = calculates,
     .opens_models = true,
     .case_need = case_need,
     .predict = predict,

@@ -9,8 +9,12 @@ struct options {
     struct run run;
     struct workload model; /* its recompute settings are those of the case */
     bool has_zero_table;
-    double parameters; /* of --zero-table */
-    int every;         /* blocks of which recompute_sqrt keeps one input; 0: the square root of their number */
+    double parameters;      /* of --zero-table */
+    const char *fit;        /* memory of a rank, into which a model shall fit; NULL: not asked */
+    int known;              /* which model: known_shapes[] */
+    int length;             /* its tokens of a text */
+    double tflops, link_gb; /* its GPUs and the links between them */
+    int every;              /* blocks of which recompute_sqrt keeps one input; 0: the square root of their number */
     /* Set by the variants: */
     struct zero_plan plan;
     bool leaks; /* keep the outputs of all blocks of each step */
@@ -30,6 +34,9 @@ extern const struct lab_table tables[];
  * the gigabytes that a rank holds in each stage, and the elements that it sends in a step: the limit of many ranks, of which n ranks send
  * (n - 1) / n. */
 bool zero_table(const struct options *o, FILE *out);
+
+/* Likewise for --fit: the smallest change after which a model fits. */
+bool fit(const struct options *o, FILE *out);
 
 /* Predict a step of a case from its settings and the machine card: costs measured before any case runs. */
 struct prediction predict(const struct options *o, const struct card *card);

@@ -15,7 +15,7 @@ step_time_title = "What a step costs that holds less"
 load plots."/charts.gp"
 
 owners = "parameters gradients moments activations communication"
-owner_look(owner) = word("#0072B2 #56B4E9 #CC79A7 #E69F00 #444444", place(owner, owners))
+owner_look(owner) = word("#0072B2 #56B4E9 #CC79A7 #E69F00 #A6A6A6", place(owner, owners))
 owner_said(owner) = owner eq "communication" ? "buffers for whole layers" : owner
 # MB that rank 0 holds in each case, of an owner or of all of these: at the peak, or as predicted. In the order of the cases.
 memory_csv = results."/memory.csv"
@@ -120,7 +120,7 @@ if (of_this_run(timeline_csv)) {
     last_ms = system('awk -F, -v watched='.in_shell(watched).' ''/^#/ { next } index(watched, $1) && $2 + 0 > most { most = $2 } END { print most }'' <'.in_shell(timeline_csv))
     left = 90
     right = 40
-    eval page("Activations grow in forward and go in backward", "time since the step began, observed by itself (ms)", 260)
+    eval page("Activations grow in forward and go in backward", "time since the step began, in a step of its own (ms)", 260)
     set border 3
     set xrange [0 : 1.02 * number(last_ms)]
     set yrange [0 : most_mb]
