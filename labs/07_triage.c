@@ -218,6 +218,8 @@ static struct memory_estimate case_need(const struct options *settings)
 {
     struct options sized = *settings;
     struct memory_estimate memory = { 0 };
+    if (!device_computes()) /* it charges branches and opens none */
+        return memory;
     if (!has_branch(settings)) /* its sizes depend on the card: the most that a mixture may take */
         size_mixture(&sized, NULL);
     for (int i = 0; i < BRANCHES; i++)

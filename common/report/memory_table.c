@@ -137,14 +137,18 @@ void memory_table_columns(struct csv *csv, const struct outcome *o)
 {
     int rank = 0;
     const struct place_count *of = o->memory ? largest(o, &rank) : NULL;
+    double held = 0, foreseen = 0; /* of owners that were predicted */
     for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++) {
         char *name = memory_text("%s_mb", memory_owner_names[owner]);
         csv_number(csv, name, of ? (double)of->at_peak[owner] / MB : (double)NAN);
         free(name);
+        if (!of || owner == MEMORY_CACHED || isnan(o->foreseen.of[owner]))
+            continue;
+        held += (double)of->at_peak[owner];
+        foreseen += o->foreseen.of[owner];
     }
-    csv_number(csv, "held_mb", of ? (double)ledger_in_use(of->at_peak) / MB : (double)NAN);
-    csv_number(csv, "predicted_held_mb",
-               of ? (memory_estimate_sum(&o->foreseen) - o->foreseen.of[MEMORY_CACHED]) / MB : (double)NAN);
+    csv_number(csv, "held_mb", of ? held / MB : (double)NAN);
+    csv_number(csv, "predicted_held_mb", of ? foreseen / MB : (double)NAN);
 }
 
 void memory_table_show(FILE *out, const struct report *r)

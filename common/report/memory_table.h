@@ -9,8 +9,8 @@
 /* On rank 0, after a block: keep the activations by layer, as its ledger has them. */
 void memory_table_take_layers(struct outcome *outcome);
 
-/* Write what the rank that holds most held in a case, as columns in MB: each owner, all arrays, and all as predicted. Blank if it was not
- * counted. */
+/* Write what the rank that holds most held in a case, as columns in MB: each owner, all that were predicted, and as predicted. Blank if it was
+ * not counted. */
 void memory_table_columns(struct csv *csv, const struct outcome *outcome);
 
 /* Write memory.csv: a row per case, place and owner, and ranks that hold the same. */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# usage: mutants_test.sh BUILD FOLDER LAB: make the lab's formula wrong in each of the ways of tests/labs/mutants/LAB.txt, run the lab on
+# usage: mutants_test.sh BUILD FOLDER LAB: make the lab's formulas wrong in each of the ways of tests/labs/mutants/LAB.txt, run the lab on
 # modelled machines, and judge its claims. One machine has round numbers and no noise; the other is that of the posts, whose ranks
 # share memory bandwidth. Claims about the machine rather than the formula may fail there. Each wrong formula must turn at least one
 # claim wrong that the right one does not, on one of the machines: the second is tried if the first finds nothing.
@@ -47,7 +47,7 @@ link_lab() # SOURCE FILE
     (cd "$build" && eval "$(sed "s|$its|$made|; s|-o lib/model/|-o $folder/lib/model/|" "$link")")
 }
 
-judge() # WHAT MACHINE: print the claims about time that are found wrong on this machine, sorted
+judge() # WHAT MACHINE: print the claims about time, and about formulas, that are found wrong on this machine, sorted
 {
     local machine said
     rm -rf "$folder/results"
@@ -56,7 +56,7 @@ judge() # WHAT MACHINE: print the claims about time that are found wrong on this
     machine=$(basename "$2" .xml)
     said=$("$build/bin/claims" --results "$folder/results" --expected "$source/expected" --platform "$machine" --only "$lab" 2>&1)
     grep -q '^Of [0-9]* claims about time' <<<"$said" || { complain "$1: not judged: $(tail -n 2 <<<"$said")"; return 1; }
-    sed -nE "s/^(ratio|shape), ([a-z_0-9]+), ([a-z_0-9]+) \\($machine\\): .*/\\3 of \\2 on $machine/p" <<<"$said" | sort -u
+    sed -nE "s/^(ratio|shape|formula), ([a-z_0-9]+), ([a-z_0-9]+) \\($machine\\): .*/\\3 of \\2 on $machine/p" <<<"$said" | sort -u
 }
 
 machines=("$source/tests/sim/round_numbers.xml" blog)
@@ -72,7 +72,7 @@ while IFS='|' read -r what file script; do
     what=${what%"${what##*[! ]}"}
     case ${file// /} in
     formula) file=$formula ;;
-    *) file=$source/common/card/${file// /}.c ;;
+    *) file=$source/common/${file// /}.c ;;
     esac
     sed "$script" "$file" >"$folder/wrong.c"
     if cmp -s "$file" "$folder/wrong.c"; then
