@@ -7,7 +7,7 @@ toy=(--batch-size 2 --hidden-dim 16 --num-heads 2 --num-blocks 3 --vocab-size 40
 smallest=(--cases zero3_recompute --cases recompute_attention --num-heads 1 --num-blocks 1 --vocab-size 2 --min-seq-len 1 --max-seq-len 1
     --fixed-seq-len 1)
 largest=(--vocab-size 1048576 --hidden-dim 1024 --num-heads 64)
-drawn=(zero3 recompute_all) shortest=(--num-blocks 1) longest=(--batch-size 64)
+drawn=(recompute_attention recompute_all) shortest=(--num-blocks 1) longest=(--batch-size 64)
 what_if_ms=23.6
 own_tables() # FOLDER: what is in use comes back to what it was; what is held is what was predicted, but for losses, and parts of sums on GPUs
 {
