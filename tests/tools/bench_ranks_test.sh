@@ -54,7 +54,8 @@ test_harness()
     run 0 --part harness
     rows "a stamp against clock_gettime, ns" "a phase that begins, against clock_gettime, ns" \
         "the harness in a step, of the MLP's at batch 128, us <= 0.001" \
-        "the harness in a step, of the transformer's at 8 x 128, us <= 0.001"
+        "the harness in a step, of the transformer's at 8 x 128, us <= 0.001" \
+        "the ledger in a step, of the transformer's at 8 x 128, us <= 0.001"
 }
 
 test_sums()
