@@ -89,18 +89,24 @@ static const struct variant variants[] = {
 
 /* What a mistake keeps: in each step of a block an array as large as the outputs of all blocks. */
 struct leaked {
-    float *array[64];
+    float **array; /* (count) */
     int count;
 };
 
 static void leak_more(struct leaked *leaked, const struct options *o)
 {
     const size_t floats = (size_t)leak_bytes(o) / sizeof(float);
-    if (leaked->count == sizeof leaked->array / sizeof *leaked->array)
-        return;
     float *array = device_new(MEMORY_ACTIVATIONS, floats, sizeof *array);
     device_fill(array, 0, floats);
+    leaked->array = memory_grow_by_one(leaked->array, leaked->count, sizeof *leaked->array);
     leaked->array[leaked->count++] = array;
+}
+
+static void leaked_free(struct leaked *leaked)
+{
+    while (leaked->count > 0)
+        device_free(leaked->array[--leaked->count]);
+    free(leaked->array);
 }
 
 /* --- the training step ---------------------------------------------------------------------------------------- */
@@ -123,7 +129,7 @@ int main(int argc, char **argv)
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */
         struct zero *zero = zero_open(&o.model, o.run.seed, t->most, o.plan, lab_collective(lab), NULL);
-        struct leaked leaked = { .count = 0 };
+        struct leaked leaked = { 0 };
         lab_trains_divided(lab, zero);
 
         while (lab_next_step(lab)) {
@@ -139,8 +145,7 @@ int main(int argc, char **argv)
             zero_update(zero); /* <- of a rank's part; zero1 and zero2 then gather the parameters */
         }
         zero_close(zero);
-        while (leaked.count > 0)
-            device_free(leaked.array[--leaked.count]);
+        leaked_free(&leaked);
     }
     return lab_close(lab);
 }

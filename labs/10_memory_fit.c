@@ -1,17 +1,40 @@
-/* 10_memory_fit: --fit: the smallest change after which a well-known model trains within so much memory of each rank.
+/* 10_memory_fit: calculators of lab 10, which measure nothing. --zero-table: the table of the ZeRO paper. --fit: the smallest change after
+ * which a well-known model trains within so much memory of each rank.
  *
  *     memory = parameters, gradients, moments of a rank's stage + buffers for whole layers + activations + logits
  *     step   = operations / speed + bytes / link
  *
- * Mixed-precision Adam: 2, 2 and 12 bytes a parameter, divided by zero_share(). Stage 3 gathers one layer ahead. Attention stores no scores.
- * Logits: 2 bytes, and as floats with their gradient. Six operations a parameter and token, eight if all blocks are computed again, and attention. A
- * rank's batch is cut into micro-batches, whose gradients are added up; stages 2 and 3 send for each of them. Nothing is hidden. A part of the
- * memory stays free, for what is not counted. */
+ * Stage 3 gathers one layer ahead. Attention stores no scores. Logits: 2 bytes, and as floats with their gradient. Six operations a parameter
+ * and token, eight if all blocks are computed again, and attention. A rank's batch is cut into micro-batches, whose gradients are added up;
+ * stages 2 and 3 send for each of them. Nothing is hidden. A part of the memory stays free, for what is not counted. */
 #include "10_memory.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Mixed-precision Adam: parameters and gradients of 2 bytes; a copy of the parameters and two moments of 4 each. */
+static struct memory_estimate mixed_precision(double parameters)
+{
+    return (struct memory_estimate){ .of = { [MEMORY_PARAMETERS] = 2 * parameters,
+                                             [MEMORY_GRADIENTS] = 2 * parameters,
+                                             [MEMORY_MOMENTS] = 12 * parameters } };
+}
+
+bool zero_table(const struct options *o, FILE *out)
+{
+    const double all = o->parameters;
+    if (!o->has_zero_table || !out)
+        return o->has_zero_table;
+    fprintf(out, "stage,gb_per_rank,elements_sent\n");
+    for (int stage = 0; stage < ZERO_STAGES; stage++) {
+        const struct memory_estimate share = zero_share(mixed_precision(all), stage, o->run.ranks);
+        fprintf(out, "%d,%.9g,%.9g\n", stage, memory_estimate_sum(&share) / 1e9, (stage < 3 ? 2 : 3) * all);
+    }
+    return true;
+}
+
+/* --- the smallest change ---------------------------------------------------------------------------------------------- */
 
 static const double FREE_SHARE = 0.05;
 
@@ -31,10 +54,7 @@ static double held_bytes(const struct options *o, const struct plan *plan)
 {
     const struct known_shape *s = shape_of(o);
     const double all = known_shape_parameters(s), tokens = (double)plan->micro * o->length;
-    const struct memory_estimate share = zero_share(
-        (struct memory_estimate){
-            .of = { [MEMORY_PARAMETERS] = 2 * all, [MEMORY_GRADIENTS] = 2 * all, [MEMORY_MOMENTS] = 12 * all } },
-        plan->stage, plan->ranks);
+    const struct memory_estimate share = zero_share(mixed_precision(all), plan->stage, plan->ranks);
     const double largest = 2 * fmax(known_shape_block(s), s->vocabulary * s->width),
                  buffers = (plan->stage < 2   ? 0
                             : plan->stage < 3 ? 1

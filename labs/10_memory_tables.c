@@ -1,9 +1,6 @@
-/* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; growth.csv, how activations grow with batch, length,
- * blocks and width; and the table of the ZeRO paper (--zero-table). */
+/* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; and growth.csv, how activations grow with batch, length,
+ * blocks and width. */
 #include "10_memory.h"
-
-#include <math.h>
-#include <stdio.h>
 
 static bool is_whole(const struct options *base)
 {
@@ -164,22 +161,3 @@ const struct lab_table tables[] = {
     { "growth.csv", is_whole, write_growth, NULL },
     { 0 },
 };
-
-/* --- the table of the ZeRO paper ------------------------------------------------------------------------------------- */
-
-/* Mixed-precision Adam: parameters and gradients of 2 bytes; a copy of the parameters and two moments of 4 each. */
-bool zero_table(const struct options *o, FILE *out)
-{
-    const double all = o->parameters;
-    const struct memory_estimate whole = {
-        .of = { [MEMORY_PARAMETERS] = 2 * all, [MEMORY_GRADIENTS] = 2 * all, [MEMORY_MOMENTS] = 12 * all }
-    };
-    if (!o->has_zero_table || !out)
-        return o->has_zero_table;
-    fprintf(out, "stage,gb_per_rank,elements_sent\n");
-    for (int stage = 0; stage < ZERO_STAGES; stage++) {
-        const struct memory_estimate share = zero_share(whole, stage, o->run.ranks);
-        fprintf(out, "%d,%.9g,%.9g\n", stage, memory_estimate_sum(&share) / 1e9, (stage < 3 ? 2 : 3) * all);
-    }
-    return true;
-}

@@ -84,6 +84,13 @@ static int layer_now(void)
     return layer >= 0 && layer < LEDGER_LAYERS - 1 ? layer : LEDGER_LAYERS - 1;
 }
 
+/* Tell the watcher, if there is one. */
+static void tell(enum memory_place place)
+{
+    if (ledger.changed)
+        ledger.changed(ledger.argument, place, &ledger.now[place]);
+}
+
 /* Enter a block into the sums. */
 static void enter(const struct block *block)
 {
@@ -92,8 +99,7 @@ static void enter(const struct block *block)
     if (block->owner == MEMORY_ACTIVATIONS)
         now->layer[block->layer] += block->bytes;
     note_peak(block->place, block->owner);
-    if (ledger.changed)
-        ledger.changed(ledger.argument, block->place, now);
+    tell(block->place);
 }
 
 /* Take a block out of the sums. If it moves, the watcher hears of it when it has a new owner. */
@@ -139,8 +145,7 @@ size_t ledger_remove(const void *address)
     const size_t bytes = block->bytes;
     tdelete(block, &ledger.blocks, compare);
     take_out(block);
-    if (ledger.changed)
-        ledger.changed(ledger.argument, block->place, &ledger.now[block->place]);
+    tell(block->place);
     pthread_mutex_unlock(&ledger.lock);
     free(block);
     return bytes;

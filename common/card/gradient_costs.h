@@ -7,6 +7,8 @@
 #include "card/own_cost.h"
 
 struct card;
+struct collective;
+struct collective_op;
 
 enum gradient_work { GRADIENT_ADD, GRADIENT_ROUND, GRADIENT_ROUND_LARGE };
 
@@ -19,8 +21,6 @@ double bf16_sum_measure(const struct own_where *where, int which);
 
 /* all of `together`: write `values` (count), which the operation sends, and run it at once: its data is in a cache. Return this rank's
  * seconds. */
-struct collective;
-struct collective_op;
 double written_collective_seconds(struct world *together, struct collective *collective, struct collective_op op,
                                   float *values, size_t count);
 

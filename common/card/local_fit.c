@@ -15,8 +15,8 @@ static struct cost fit(const double *amounts, const double *seconds, int rows, u
 /* Fit to all of the shapes but one; to all if `left_out` is none of them. */
 static struct local_cost fit_without(const struct lap_times *times, int shapes, unsigned terms, int left_out)
 {
-    double amounts[SHAPES_MOST * COST_TERMS], fetch[SHAPES_MOST], passes[SHAPES_MOST], update = 0, forward = 0,
-                                                                                       both = 0;
+    double amounts[SHAPES_MOST * COST_TERMS], fetch[SHAPES_MOST], passes[SHAPES_MOST];
+    double update = 0, forward = 0, both = 0;
     int rows = 0;
     for (int shape = 0; shape < shapes; shape++) {
         if (shape == left_out)

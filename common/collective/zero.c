@@ -322,7 +322,7 @@ static void add_passes(struct calls *calls, const struct workload *workload, str
     for (call.layer = 0; call.layer < layers; call.layer++)
         add_gathers(calls, workload, ranks, call, held, slots, layers, 1);
     for (int layer = layers - 1; layer >= 0; layer--) {
-        call = (struct zero_call){ .kind = ALL_GATHER, .pass = WORK_FORWARD, .is_again = true };
+        call = (struct zero_call){ .kind = ALL_GATHER, .pass = WORK_FORWARD };
         for (call.layer = workload_again_from(workload, layer); call.layer <= layer; call.layer++)
             add_gathers(calls, workload, ranks, call, held, slots, call.layer + 1, 1);
         call = (struct zero_call){ .kind = ALL_GATHER, .pass = WORK_BACKWARD, .layer = layer };

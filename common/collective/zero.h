@@ -29,13 +29,14 @@ enum { ZERO_STAGES = 4 };
 
 struct zero_plan {
     int stage; /* 0 … 3 */
-    int ahead; /* stage 3: so many layers are being gathered while one computes. All: PyTorch's reshard_after_forward=False */
+    int ahead; /* stage 3: so many layers are being gathered while one computes. All: as fully_shard() on the whole model alone */
     bool keeps_gradients; /* stages 2 and 3: a mistake. All layers' whole gradients stay until the update */
 };
 
 struct zero;
 
-/* all of the group, or of the collective's world if it is NULL: open a model for batches up to `most`. The last part of a layer is filled up with zeros. */
+/* all of the group, or of the collective's world if it is NULL: open a model for batches up to `most`. The last part of a layer is filled
+ * up with zeros. */
 struct zero *zero_open(const struct workload *workload, uint64_t seed, struct batch_most most, struct zero_plan plan,
                        struct collective *collective, const struct group *group);
 void zero_close(struct zero *zero);
@@ -52,8 +53,7 @@ struct memory_estimate zero_memory(const struct workload *workload, struct batch
 struct zero_call {
     enum collective_kind kind;
     enum work_pass pass; /* in which it is called: forward, backward or update; */
-    int layer;           /* at this layer, */
-    bool is_again;       /* whose forward runs again; */
+    int layer;           /* at this layer; */
     bool is_ahead;       /* for the layer after it, while this one computes */
     size_t count;        /* floats, as in struct collective_op: of a part, except of an all-reduce */
 };

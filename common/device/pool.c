@@ -9,8 +9,8 @@
 /* Pieces of one size. */
 struct shelf {
     size_t bytes;
-    void **piece; /* (room) the first `unused` are in use by none */
-    int unused, pieces, room;
+    void **piece; /* (pieces) the first `unused` are in use by none */
+    int unused, pieces;
 };
 
 struct pool {
@@ -29,18 +29,14 @@ static struct shelf *shelf_of(struct pool *p, size_t bytes)
     for (int i = 0; i < p->shelves; i++)
         if (p->shelf[i].bytes == bytes)
             return &p->shelf[i];
-    p->shelf = memory_grow(p->shelf, ((size_t)p->shelves + 1) * sizeof *p->shelf);
+    p->shelf = memory_grow_by_one(p->shelf, p->shelves, sizeof *p->shelf);
     p->shelf[p->shelves] = (struct shelf){ .bytes = bytes };
     return &p->shelf[p->shelves++];
 }
 
 static void add_piece(struct shelf *s)
 {
-    if (s->pieces == s->room) {
-        s->room = s->room ? 2 * s->room : 16;
-        s->piece = memory_grow(s->piece, (size_t)s->room * sizeof *s->piece);
-    }
-    s->pieces++;
+    s->piece = memory_grow_by_one(s->piece, s->pieces++, sizeof *s->piece);
     s->piece[s->unused++] = device_new(MEMORY_CACHED, s->bytes, 1);
 }
 
