@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 enum memory_owner {
-    MEMORY_PROGRAM,       /* the process before training, less its arrays */
+    MEMORY_PROGRAM,       /* the process before training, less its arrays; on a GPU, what a library needs */
     MEMORY_PARAMETERS,    /* of the model */
     MEMORY_GRADIENTS,     /* of the parameters, summed micro-batches included */
     MEMORY_MOMENTS,       /* of the optimizer */

@@ -89,8 +89,9 @@ bool device_is_host_accessible(void);
 void *device_stage_new(enum memory_owner owner, size_t bytes);
 void device_stage_free(void *stage);
 
-/* Return where device memory is. */
+/* Return where device memory is; and on a GPU, its bytes that all programs take, NaN on any other device. */
 enum memory_place device_place(void);
+double device_bytes_taken(void);
 
 /* Copy between device and host memory. device_fetch() waits for all work enqueued before. device_put() returns when the
  * copy is done, and does not wait for other work. */

@@ -43,7 +43,7 @@ void cuda_work_open(enum precision precision)
                                                    [PRECISION_BF16] = CUBLAS_COMPUTE_32F_FAST_16BF };
     refuse_override(precision);
     work.compute = compute[precision];
-    work.workspace = device_new(MEMORY_ACTIVATIONS, WORKSPACE_BYTES, 1);
+    work.workspace = device_new(MEMORY_PROGRAM, WORKSPACE_BYTES, 1);
     blas_must(cublasCreate(&work.blas), "cublasCreate");
     blas_must(cublasSetStream(work.blas, cuda_stream()), "cublasSetStream"); /* first: it resets the workspace */
     blas_must(cublasSetWorkspace(work.blas, work.workspace, WORKSPACE_BYTES), "cublasSetWorkspace");

@@ -74,6 +74,13 @@ enum memory_place device_place(void)
     return MEMORY_GPU;
 }
 
+double device_bytes_taken(void)
+{
+    size_t available = 0, total = 0;
+    cuda_must(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+    return (double)(total - available);
+}
+
 /* Wait first: enqueued work may still use the memory, and NVIDIA documents only that cudaFree() may wait for it. */
 void device_free(void *memory)
 {

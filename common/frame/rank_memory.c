@@ -3,6 +3,7 @@
 #include "base/rss.h"
 #include "card/own_cost.h"
 #include "card/probe.h"
+#include "device/device.h"
 #include "frame/lab_spec.h"
 #include "model/trainer.h"
 #include "world/world.h"
@@ -57,36 +58,53 @@ struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struc
     return memory_estimate_add(rank_memory_estimate(spec, base, is_simulated), most);
 }
 
-static double held(void)
+static double held(enum memory_place place)
 {
-    const struct ledger_sums now = ledger_now(MEMORY_HOST);
+    const struct ledger_sums now = ledger_now(place);
     return (double)ledger_total(now.of);
 }
 
-static double resident(void)
+/* Simulated ranks share a process. */
+static double resident(enum memory_place place)
 {
-    return world_is_simulated() ? (double)NAN : rss_parts_now().anonymous;
+    if (world_is_simulated())
+        return (double)NAN;
+    return place == MEMORY_GPU ? device_bytes_taken() : rss_parts_now().anonymous;
+}
+
+static double freed(enum memory_place place)
+{
+    if (world_is_simulated())
+        return (double)NAN;
+    return place == MEMORY_GPU ? 0 : memory_freed();
 }
 
 struct memory_count rank_memory_begin(void)
 {
-    return (struct memory_count){ .program = resident() - held(), .freed = memory_freed() };
+    struct memory_count count = { 0 };
+    for (int i = 0; i < MEMORY_PLACES; i++) {
+        const enum memory_place place = (enum memory_place)i;
+        count.of[i].program = resident(place) - held(place);
+        count.of[i].freed = freed(place);
+    }
+    return count;
 }
 
 struct memory_count rank_memory_end(const struct memory_count *begun)
 {
-    struct memory_count count = {
-        .held = held(), .resident = resident(), .program = begun->program, .freed = memory_freed() - begun->freed
-    };
-    for (int place = 0; place < MEMORY_PLACES; place++) {
-        const struct ledger_peak peak = ledger_peak((enum memory_place)place);
-        struct place_count *of = &count.of[place];
+    struct memory_count count = { 0 };
+    for (int i = 0; i < MEMORY_PLACES; i++) {
+        const enum memory_place place = (enum memory_place)i;
+        const struct ledger_peak peak = ledger_peak(place);
+        struct place_count *of = &count.of[i];
         memcpy(of->at_peak, peak.sums.of, sizeof of->at_peak);
         memcpy(of->most, peak.most, sizeof of->most);
         of->phase = peak.phase;
         of->layer = peak.layer;
+        of->held = held(place);
+        of->resident = resident(place);
+        of->program = begun->of[i].program;
+        of->freed = freed(place) - begun->of[i].freed;
     }
-    if (world_is_simulated())
-        count.freed = (double)NAN;
     return count;
 }

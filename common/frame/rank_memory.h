@@ -20,7 +20,7 @@ struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struc
 /* Count the process before training begins: what no array explains is the program. */
 struct memory_count rank_memory_begin(void);
 
-/* Count this rank's memory in the block that ends, since `begun`. The kernel's counts are NaN where simulated ranks share a process. */
+/* Count this rank's memory in the block that ends, since `begun`. The system's counts are NaN where simulated ranks share a process. */
 struct memory_count rank_memory_end(const struct memory_count *begun);
 
 #endif

@@ -26,22 +26,36 @@ struct table {
     enum memory_place place;
 };
 
-/* Bytes on the host by the kernel's count that neither arrays explain nor the program before it opened any. */
-static double rest(const struct memory_count *m)
+/* Bytes by the system's count that neither arrays explain nor the program before it opened any. */
+static double rest(const struct place_count *of)
 {
-    return m->resident - m->program - m->held;
+    return of->resident - of->program - of->held;
 }
 
 /* Freed blocks that the heap keeps. It does not tell which of their pages are still there: at most the rest. */
-static double kept(const struct memory_count *m)
+static double kept(const struct place_count *of)
 {
-    return fmax(0, fmin(m->freed, rest(m)));
+    return fmax(0, fmin(of->freed, rest(of)));
+}
+
+/* The program and its libraries. */
+static double program(const struct place_count *of)
+{
+    return of->program + (double)of->at_peak[MEMORY_PROGRAM];
 }
 
 /* The place where the arrays of the model are. */
 static enum memory_place place_of_model(const struct memory_count *m)
 {
     return m->of[MEMORY_GPU].most[MEMORY_PARAMETERS] > 0 ? MEMORY_GPU : MEMORY_HOST;
+}
+
+/* Return bytes of an owner that were predicted for a place, NaN for none. Batches and what measures are foreseen where the host has
+ * them; a GPU holds copies of some. */
+static double foreseen(const struct outcome *o, const struct memory_count *m, enum memory_place place, int owner)
+{
+    const bool is_host = owner == MEMORY_DATA || owner == MEMORY_MEASURING;
+    return place == (is_host ? MEMORY_HOST : place_of_model(m)) ? o->foreseen.of[owner] : (double)NAN;
 }
 
 static void put(struct table *t, struct part part)
@@ -74,18 +88,17 @@ static void put_place(struct table *t)
 {
     const struct memory_count *m = &t->of->memory[t->rank];
     const struct place_count *of = &m->of[t->place];
-    const bool has_model = t->place == place_of_model(m);
     for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++)
-        put(t, (struct part){ memory_owner_names[owner], -1, has_model ? t->of->foreseen.of[owner] : (double)NAN,
+        put(t, (struct part){ memory_owner_names[owner], -1, foreseen(t->of, m, t->place, owner),
                               (double)of->at_peak[owner], (double)of->most[owner] });
-    if (has_model && t->rank == 0)
+    if (t->place == place_of_model(m) && t->rank == 0)
         put_layers(t);
-    if (t->place != MEMORY_HOST || !(m->resident > 0))
+    if (!(of->resident > 0))
         return;
-    put(t, (struct part){ memory_owner_names[MEMORY_PROGRAM], -1, NAN, m->program, m->program });
-    put(t, (struct part){ "freed", -1, NAN, kept(m), NAN });
-    put(t, (struct part){ "unexplained", -1, NAN, rest(m) - kept(m), NAN });
-    put(t, (struct part){ "resident", -1, NAN, m->resident, NAN });
+    put(t, (struct part){ memory_owner_names[MEMORY_PROGRAM], -1, NAN, program(of), program(of) });
+    put(t, (struct part){ "freed", -1, NAN, kept(of), NAN });
+    put(t, (struct part){ "unexplained", -1, NAN, rest(of) - kept(of), NAN });
+    put(t, (struct part){ "resident", -1, NAN, of->resident, NAN });
 }
 
 /* Return the last of the ranks from `rank` on that hold the same. */
@@ -137,18 +150,20 @@ void memory_table_columns(struct csv *csv, const struct outcome *o)
 {
     int rank = 0;
     const struct place_count *of = o->memory ? largest(o, &rank) : NULL;
-    double held = 0, foreseen = 0; /* of owners that were predicted */
+    double held = 0, predicted = 0; /* of owners that were predicted */
     for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++) {
         char *name = memory_text("%s_mb", memory_owner_names[owner]);
         csv_number(csv, name, of ? (double)of->at_peak[owner] / MB : (double)NAN);
         free(name);
-        if (!of || owner == MEMORY_CACHED || isnan(o->foreseen.of[owner]))
+        const struct memory_count *m = of ? &o->memory[rank] : NULL;
+        const double bytes = of ? foreseen(o, m, place_of_model(m), owner) : (double)NAN;
+        if (owner == MEMORY_CACHED || isnan(bytes))
             continue;
         held += (double)of->at_peak[owner];
-        foreseen += o->foreseen.of[owner];
+        predicted += bytes;
     }
     csv_number(csv, "held_mb", of ? held / MB : (double)NAN);
-    csv_number(csv, "predicted_held_mb", of ? foreseen / MB : (double)NAN);
+    csv_number(csv, "predicted_held_mb", of ? predicted / MB : (double)NAN);
 }
 
 void memory_table_show(FILE *out, const struct report *r)
@@ -156,20 +171,20 @@ void memory_table_show(FILE *out, const struct report *r)
     const struct outcome *o = &r->outcomes[0];
     int rank = 0;
     const struct place_count *of = largest(o, &rank);
-    const struct memory_count *m = &o->memory[rank];
+    const bool is_gpu = place_of_model(&o->memory[rank]) == MEMORY_GPU;
     const char *between = "";
-    fprintf(out, "Without pages of files, rank %d held, in MB: ", rank);
+    fprintf(out, is_gpu ? "On its GPU, rank %d held, in MB: " : "Without pages of files, rank %d held, in MB: ", rank);
     for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++) {
         if ((double)of->at_peak[owner] < MB / 20)
             continue;
         fprintf(out, "%s%s %.1f", between, memory_owner_names[owner], (double)of->at_peak[owner] / MB);
         between = ", ";
     }
-    if (m->program > 0)
-        fprintf(out, ", program and libraries %.1f", m->program / MB);
-    if (kept(m) >= MB / 20)
-        fprintf(out, ", freed and kept by the heap %.1f", kept(m) / MB);
-    if (m->program > 0)
-        fprintf(out, ", unexplained %.1f", (rest(m) - kept(m)) / MB);
+    if (of->program > 0)
+        fprintf(out, ", %s %.1f", is_gpu ? "libraries and other processes" : "program and libraries", program(of) / MB);
+    if (kept(of) >= MB / 20)
+        fprintf(out, ", freed and kept by the heap %.1f", kept(of) / MB);
+    if (of->program > 0)
+        fprintf(out, ", unexplained %.1f", (rest(of) - kept(of)) / MB);
     fprintf(out, " (memory.csv).\n");
 }

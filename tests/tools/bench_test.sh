@@ -86,7 +86,7 @@ fake() # NAME FIRST-LINE REST: create the script; in REST, `line` is the questio
 
 # 24 20 + 20 + 20 20 + 20 + 20 12 + 12 parameters; 64 12 + 4 12 + 12 36 + 36 + 12 12 + 12 + 12 24 + 24 + 24 12 + 12 + 12 4 + 4.
 shape=(--input-dim 24 --hidden-dim 20 --num-classes 12 --vocab-size 64 --width 12 --num-heads 2 --num-topics 4)
-toy=("${shape[@]}" --steps 4 --warm-up 2 --windows 3 --copy-mb 1 --batch-size 16 --texts 2 --tokens 10)
+toy=("${shape[@]}" --steps 4 --warm-up 2 --windows 3 --copy-mb 1 --product-dim 24 --batch-size 16 --texts 2 --tokens 10)
 
 test_alone()
 {
@@ -139,7 +139,7 @@ test_beside()
 # Goals at the labs' own sizes, with a reference that is far slower, far faster, or alternates.
 test_goals()
 {
-    local short=(--precision fp32 --steps 1 --warm-up 1 --windows 2 --copy-mb 1 --model)
+    local short=(--precision fp32 --steps 1 --warm-up 1 --windows 2 --copy-mb 1 --product-dim 24 --model)
     fake slow "ready slow" 'echo "$line,3124200,1e7"'
     fake fast "ready fast" 'echo "$line,3124200,1e-6"'
     fake moody "ready moody" 'echo "$line,3124200,1e$((count++ % 2 * 14 - 7))"'

@@ -8,11 +8,11 @@
  * Results are medians over --windows rounds. All rounds are of one start, unlike those of bench: no GPU has run
  * this yet, so what a start costs there is not known. The interval does not show how starts differ.
  *
- * The limit of a case is the time of its work at rates measured in the same run: its floating-point operations at the rate of
- * its own matrix products back to back, plus the bytes of all other operations at the rate of a large copy. The two add up
- * because they share one stream. The bytes of the products are left out; the products' rate contains them. The limit can be
- * beaten: fused operations move fewer bytes, and the L2 cache (50 MB on an H200; holds all of a transformer step) is faster than
- * a copy in memory. Small steps are far from the limit because launch time dominates; the cases with batch 1 show this.
+ * The limit of a case is the time of its work at rates measured in the same run: its own matrix products back to back, all other
+ * floating-point operations at the rate of a large product, and all other bytes at the rate of a large copy. The terms add up
+ * because they share one stream. The bytes of the products are left out; the products' time contains them. The L2 cache (50 MB on
+ * an H100; holds all of a transformer step) is faster than a copy in memory, so a fused step could beat the limit. The limit
+ * contains the launches of the products, not those of the other operations: small steps are far from it for that reason.
  *
  * bench_gpu.csv, a row per precision and case:
  *     what, precision, batch, tokens    mlp or transformer; samples or sequences; padded tokens of each sequence
@@ -20,7 +20,9 @@
  *     ours_ms, ours_host_ms             time of a step, by GPU events and by the host's clock around them
  *     events_over_host, clocks_agree    median of the windows' ratios; yes: within 2 %
  *     flops, bytes, bytes_of_products   of a step, computed (step_counts.c); bytes includes bytes_of_products
- *     copy_gb_per_s, products_ms        measured: bytes read and written by a copy; a step's matrix products alone
+ *     copy_gb_per_s                     measured: bytes read and written by a copy
+ *     large_gflop_per_s                 measured: products of --product-dim rows and columns, forward and backward
+ *     products_ms                       measured: a step's matrix products alone
  *     floor_ms, share_of_limit          the limit; floor_ms / ours_ms
  *     reference_ms                      time of a step in PyTorch, by the host's clock; blank without PyTorch
  *     ratio, ratio_low, ratio_high      reference_ms / ours_host_ms of paired windows: geometric mean, Student's 95 % interval
@@ -60,7 +62,7 @@ struct options {
     int models; /* enum models */
     int batch_size, texts, tokens;
     int precision; /* enum precision, or ALL_PRECISIONS */
-    int copy_mb;
+    int copy_mb, product_dim;
     bool count_only;
     const char *torch, *torch_step, *run, *out;
 };
@@ -87,6 +89,7 @@ static const struct option_row own_rows[] = {
     { "--precision", OPTION_CHOICE, AT(precision), 0, 0, PRECISION_WORDS " all", "of matrix products" },
     { "--windows", OPTION_INTEGER, AT(windows), 1, WINDOWS_MOST, "N", "rounds of windows" },
     { "--copy-mb", OPTION_INTEGER, AT(copy_mb), 1, 16384, "MiB", "size of the copy" },
+    { "--product-dim", OPTION_INTEGER, AT(product_dim), 1, 16384, "N", "rows and columns of the large products" },
     { "--count-only", OPTION_SWITCH, AT(count_only), 0, 0, "",
       "print the bytes and operations of steps, measure nothing" },
     { "--torch", OPTION_TEXT, AT(torch), 0, 0, "PYTHON", "a Python that has PyTorch; none: no PyTorch" },
@@ -177,13 +180,30 @@ static double measure_copy(const struct options *o)
     return 2.0 * (double)copy.bytes / stats_lower_median(seconds, o->windows);
 }
 
+/* Return floating-point operations per second of large square products: those of an MLP's step. */
+static double measure_large_products(const struct options *o)
+{
+    int dim = o->product_dim;
+    struct step_sizes sizes = o->sizes;
+    sizes.input_dim = sizes.hidden_dim = sizes.num_classes = dim;
+    struct step step = { .model = WORK_MLP, .batch = dim };
+    double seconds[WINDOWS_MOST];
+    struct products products;
+    products_open(&products, &sizes, &step);
+    for (int i = 0; i < o->windows; i++)
+        seconds[i] = time_window(products_once, &products, 1, COPIES).events;
+    products_close(&products);
+    return step_count(&sizes, &step).product_flops / stats_lower_median(seconds, o->windows);
+}
+
 /* --- a case -------------------------------------------------------------------------------------------------------- */
 
 struct result {
     struct step step;
     struct step_counts counts;
     enum precision precision;
-    double copy_rate; /* bytes per second */
+    double copy_rate;  /* bytes per second */
+    double large_rate; /* floating-point operations per second of large products */
     double events, host, clocks, products, floor, reference;
     struct ratio ratio;
     double goal;
@@ -258,7 +278,8 @@ static void measure_case(const struct options *o, struct reference *reference, s
     r->products = stats_lower_median(rounds->products, o->windows);
     r->reference = stats_lower_median(rounds->reference, rounds->pairs);
     r->ratio = stats_ratio(rounds->log_ratio, rounds->pairs);
-    r->floor = r->counts.flops * r->products / r->counts.product_flops + r->counts.other_bytes / r->copy_rate;
+    r->floor = r->products + (r->counts.flops - r->counts.product_flops) / r->large_rate +
+               r->counts.other_bytes / r->copy_rate;
     free(rounds);
 }
 
@@ -298,6 +319,7 @@ static void write_result(struct csv *csv, const struct result *r, const struct p
         csv_number(csv, "bytes", counts->product_bytes + counts->other_bytes);
         csv_number(csv, "bytes_of_products", counts->product_bytes);
         csv_ratio(csv, "copy_gb_per_s", r->copy_rate * 1e-9);
+        csv_ratio(csv, "large_gflop_per_s", r->large_rate * 1e-9);
         csv_ms(csv, "products_ms", r->products);
         csv_ms(csv, "floor_ms", r->floor);
         csv_ratio(csv, "share_of_limit", r->floor / r->events);
@@ -426,12 +448,15 @@ static void measure_precision(struct bench *bench, enum precision precision)
     const struct options *o = &bench->options;
     struct step cases[CASES_MOST];
     int count = list_cases(o, cases);
-    double copy_rate = measure_copy(o);
-    printf("\n%s; a copy of %d MiB reads and writes %.0f GB/s\n", device_kernel(), o->copy_mb, copy_rate * 1e-9);
+    double copy_rate = measure_copy(o), large_rate = measure_large_products(o);
+    printf("\n%s; a copy of %d MiB reads and writes %.0f GB/s, large products make %.0f GFLOP/s\n", device_kernel(),
+           o->copy_mb, copy_rate * 1e-9, large_rate * 1e-9);
     show_head();
     for (int i = 0; i < count; i++) {
         struct result *result = &bench->results[bench->count++];
-        *result = (struct result){ .step = cases[i], .precision = precision, .copy_rate = copy_rate };
+        *result = (struct result){
+            .step = cases[i], .precision = precision, .copy_rate = copy_rate, .large_rate = large_rate
+        };
         measure_case(o, &bench->reference, result);
         show_result(result);
     }
@@ -486,6 +511,7 @@ int main(int argc, char **argv)
                                         .texts = run_published_texts.batch_size,
                                         .precision = ALL_PRECISIONS,
                                         .copy_mb = 256,
+                                        .product_dim = 4096,
                                         .torch = "python3",
                                         .torch_step = LOCKSTEP_TORCH_STEP,
                                         .out = "results" } };

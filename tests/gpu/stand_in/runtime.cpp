@@ -820,6 +820,17 @@ cudaError_t cudaFree(void *devPtr)
     });
 }
 
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
+{
+    return call([=](lock &) {
+        if (!free || !total)
+            return cudaErrorInvalidValue;
+        *total = MEMORY;
+        *free = MEMORY - memory_used(device_now);
+        return cudaSuccess;
+    });
+}
+
 cudaError_t cudaMallocHost(void **ptr, size_t size)
 {
     return call([=](lock &) {

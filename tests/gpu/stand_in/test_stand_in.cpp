@@ -417,7 +417,11 @@ static void case_memory()
     MUST(cudaMemcpy(memory, memory, sizeof *host, cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
     MUST(cudaMemset(host, 0, sizeof host) == cudaErrorInvalidValue);
     MUST(cudaFree(memory + 1) == cudaErrorInvalidValue);
+    size_t before = 0, after = 0, total = 0;
+    OK(cudaMemGetInfo(&before, &total));
     OK(cudaFree(memory));
+    OK(cudaMemGetInfo(&after, &total));
+    MUST(before < after && after <= total && cudaMemGetInfo(nullptr, &total) == cudaErrorInvalidValue);
     MUST(cudaMalloc(&memory, size_t(5) << 30) == cudaErrorMemoryAllocation && !memory);
     OK(cudaLaunchHostFunc(nullptr, call_from_host_function, &inside));
     OK(cudaDeviceSynchronize());
