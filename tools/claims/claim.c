@@ -6,8 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const needs_words[] = { "any", "cores>=ranks", "real",      "sim", "model",
-                                           "gpu", "arrivals",     "published", NULL };
+static const char *const needs_words[] = { [NEEDS_ANY] = "any",
+                                           [NEEDS_CORES] = "cores>=ranks",
+                                           [NEEDS_SEVERAL] = "ranks>1",
+                                           [NEEDS_CPU] = "cpu",
+                                           [NEEDS_REAL] = "real",
+                                           [NEEDS_SIM] = "sim",
+                                           [NEEDS_MODEL] = "model",
+                                           [NEEDS_GPU] = "gpu",
+                                           [NEEDS_ARRIVALS] = "arrivals",
+                                           [NEEDS_PUBLISHED] = "published",
+                                           NULL };
 const char *const relation_words[] = {
     [EQUAL] = "=", [NEAR] = "~",      [EXTRA] = "extra", [LESS] = "<", [AT_MOST] = "<=",
     [MORE] = ">",  [AT_LEAST] = ">=", [SAME] = "same",   NULL

@@ -5,7 +5,18 @@
 #include "base/csv.h"
 #include "expression.h"
 
-enum needs { NEEDS_ANY, NEEDS_CORES, NEEDS_REAL, NEEDS_SIM, NEEDS_MODEL, NEEDS_GPU, NEEDS_ARRIVALS, NEEDS_PUBLISHED };
+enum needs {
+    NEEDS_ANY,
+    NEEDS_CORES,
+    NEEDS_SEVERAL,
+    NEEDS_CPU,
+    NEEDS_REAL,
+    NEEDS_SIM,
+    NEEDS_MODEL,
+    NEEDS_GPU,
+    NEEDS_ARRIVALS,
+    NEEDS_PUBLISHED
+};
 enum kind { EXACT, FORMULA, SIM, RATIO, SHAPE, EXAMPLE };
 extern const char *const relation_words[];
 extern const char *const kind_words[];

@@ -11,9 +11,9 @@
  *     id         name of the claim, used once
  *     case       row of summary.csv; * means every row
  *     needs      condition without which the claim cannot be tested:
- *                any | cores>=ranks | real (cores>=ranks, and the ranks' cores carry the messages: neither simulated nor
- *                on GPUs) | sim (the row's backend is the simulator) | model (and it computes nothing, so that steps
- *                have no noise) | gpu (the row trained on GPUs) |
+ *                any | cores>=ranks | ranks>1 (and cores>=ranks) | cpu (cores>=ranks, and the ranks train on cores) |
+ *                real (and these cores carry the messages: not simulated) | sim (the row's backend is the simulator) |
+ *                model (and it computes nothing, so that steps have no noise) | gpu (the row trained on GPUs) |
  *                arrivals (arrival times at collectives are known; not for ranks that share a GPU under NCCL) |
  *                published (the run's settings are those of the lab's first row in blog.csv)
  *     quantity   numbers, `column` (of that row), `case.column`, `setting.sleep_ms` (value of --sleep-ms in that run),

@@ -51,8 +51,11 @@ static const char *unmet_need(const struct lab *lab, const struct csv_table *sum
         return "a shared GPU shows correctness only";
     if (needs == NEEDS_REAL && (!backend || strcmp(backend, "mpi") != 0 || !device || strcmp(device, "cpu") != 0))
         return "needs real ranks on cores";
-    if ((needs == NEEDS_CORES || needs == NEEDS_REAL) && csv_value(summary, row, "oversubscribed") > 0)
+    const bool on_cores = needs == NEEDS_CORES || needs == NEEDS_REAL || needs == NEEDS_SEVERAL || needs == NEEDS_CPU;
+    if (on_cores && csv_value(summary, row, "oversubscribed") > 0)
         return judgement_crowded;
+    if (needs == NEEDS_SEVERAL && csv_value(summary, row, "ranks") < 2)
+        return "needs two ranks";
     if (needs == NEEDS_SIM && (!backend || strcmp(backend, "sim") != 0))
         return "needs the simulator";
     if (needs == NEEDS_MODEL && !is_modelled(summary, row))
@@ -60,6 +63,8 @@ static const char *unmet_need(const struct lab *lab, const struct csv_table *sum
     if (needs == NEEDS_PUBLISHED && !has_published_settings(lab, summary))
         return "needs the published settings";
     bool is_of_gpus = device && strncmp(device, "cuda", strlen("cuda")) == 0;
+    if (needs == NEEDS_CPU && is_of_gpus)
+        return "needs ranks that train on cores";
     return needs == NEEDS_GPU && !is_of_gpus ? "needs GPUs" : NULL;
 }
 
