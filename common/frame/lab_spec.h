@@ -120,6 +120,7 @@ struct lab_spec {
     const char *hidden_option;
     /* Rank that a case's settings delay; -1 for none, or another one in each step. NULL if -1 in every case. */
     int (*culprit)(const struct options *options);
+    bool asks_owner; /* --blind asks which owner's memory grew, instead of a rank; needs case_need() */
     const char *asked;                             /* case that the user guesses and the report explains */
     char *(*event)(const struct options *options); /* text for the question: "rank 0 sleeps 40 ms before …" */
     const char *const *drawn;                      /* cases drawn as lanes, NULL-terminated */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "frame/blind.h"
+#include "frame/quiz_owner.h"
 #include "report/compare_cases.h"
 #include "report/prompt.h"
 
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { RANK_SKIPPED = -2, RANK_NONE = -1 };
+enum { CAUSE_SKIPPED = -2, CAUSE_NONE = -1 };
 
 struct quiz {
     const struct lab_spec *spec;
@@ -24,7 +25,7 @@ struct quiz {
     const struct run *run;
     char *folder;                         /* folder of the tables */
     const struct variant *truth, *answer; /* answer: NULL if skipped */
-    int culprit, accused;                 /* a rank or RANK_NONE; accused may be RANK_SKIPPED */
+    int culprit, accused;                 /* a rank, or an owner, or CAUSE_NONE; accused may be CAUSE_SKIPPED */
     bool is_made_up;                      /* the truth is shares, not one of the lab's cases */
     double answered[BOUND_BY_TERMS_MOST]; /* shares of the suspects; NaN if skipped */
 };
@@ -80,12 +81,25 @@ static void ask_rank(struct quiz *q)
     while (prompt_answer(line) && line[0]) {
         q->accused = number_of(line);
         if (strcasecmp(line, "n") == 0 || strcasecmp(line, "none") == 0)
-            q->accused = RANK_NONE;
+            q->accused = CAUSE_NONE;
         else if (q->accused < 0 || q->accused > last)
-            q->accused = RANK_SKIPPED;
-        if (q->accused != RANK_SKIPPED)
+            q->accused = CAUSE_SKIPPED;
+        if (q->accused != CAUSE_SKIPPED)
             return;
         printf("'%s' is not a rank; enter 0 to %d, n for none, or Enter to skip: ", line, last);
+    }
+}
+
+static void ask_owner(struct quiz *q)
+{
+    printf("\nWhich owner's memory grew most? [its name, n for none, Enter skips] ");
+    char line[PROMPT_LINE];
+    while (prompt_answer(line) && line[0]) {
+        q->accused = quiz_owner_called(line);
+        if (q->accused >= CAUSE_NONE)
+            return;
+        q->accused = CAUSE_SKIPPED;
+        printf("'%s' is none of the owners above; enter one of their names, n for none, or Enter to skip: ", line);
     }
 }
 
@@ -230,6 +244,19 @@ static void print_shares(const struct quiz *q)
     free(path);
 }
 
+static void print_owner(const struct quiz *q)
+{
+    if (q->culprit >= 0)
+        printf("Memory of %s grew most.", memory_owner_names[q->culprit]);
+    else
+        printf("No owner's memory grew.");
+    if (q->accused == q->culprit)
+        printf(" You said so: right.");
+    else if (q->accused != CAUSE_SKIPPED)
+        printf(" You said %s: wrong.", q->accused == CAUSE_NONE ? "none" : memory_owner_names[q->accused]);
+    putchar('\n');
+}
+
 static void print_rank(const struct quiz *q, bool is_blamed)
 {
     if (q->run->ranks == 1)
@@ -240,7 +267,7 @@ static void print_rank(const struct quiz *q, bool is_blamed)
         printf("No single rank is the cause.");
     if (q->accused == q->culprit)
         printf(" You said so: right.");
-    else if (q->accused == RANK_NONE)
+    else if (q->accused == CAUSE_NONE)
         printf(" You said none: wrong%s.", is_blamed ? "" : ", though no rank waits for it");
     else if (q->accused >= 0)
         printf(" You said rank %d: wrong.", q->accused);
@@ -267,13 +294,15 @@ static void print_commands(const struct quiz *q, char *const *arguments)
     putchar('\n');
 }
 
-/* Write "2", "none", or a blank if the user skipped the question. */
-static void put_rank(struct csv *csv, const char *name, int rank)
+/* Write "2", "activations", "none", or a blank if the user skipped the question. */
+static void put_cause(struct csv *csv, const struct quiz *q, const char *name, int cause)
 {
-    char text[16] = "";
-    if (rank >= 0)
-        snprintf(text, sizeof text, "%d", rank);
-    else if (rank == RANK_NONE)
+    char text[32] = "";
+    if (cause >= 0 && q->spec->asks_owner)
+        snprintf(text, sizeof text, "%s", memory_owner_names[cause]);
+    else if (cause >= 0)
+        snprintf(text, sizeof text, "%d", cause);
+    else if (cause == CAUSE_NONE)
         snprintf(text, sizeof text, "none");
     csv_text(csv, name, text);
 }
@@ -294,9 +323,9 @@ static void log_answer(const struct quiz *q, const struct csv_table *summary, in
         csv_text(csv, "platform", csv_field(summary, row, "platform"));
         csv_unsigned(csv, "seed", q->run->seed);
         csv_text(csv, "case", truth);
-        put_rank(csv, "rank", q->culprit);
+        put_cause(csv, q, "rank", q->culprit);
         csv_text(csv, "answered_case", answer);
-        put_rank(csv, "answered_rank", q->accused);
+        put_cause(csv, q, "answered_rank", q->accused);
         csv_text(csv, "right", judgement_names[q->is_made_up ? judge_shares(q) : blind_judge(q->truth, q->answer)]);
     } while (csv_end_row(csv));
     free(truth);
@@ -326,7 +355,10 @@ static void reveal_answer(const struct quiz *q, const struct compared_cases *evi
         print_shares(q);
     else
         print_case(q);
-    print_rank(q, !isnan(csv_value(&summary, row, "blamed_rank")));
+    if (q->spec->asks_owner)
+        print_owner(q);
+    else
+        print_rank(q, !isnan(csv_value(&summary, row, "blamed_rank")));
     puts("\nThe evidence:");
     compare_cases_print_causes(stdout, evidence);
     print_blame(&summary, row, q->run->quick);
@@ -336,21 +368,25 @@ static void reveal_answer(const struct quiz *q, const struct compared_cases *evi
 
 void quiz_play(const struct lab_spec *spec, const struct options *base, const char *platform, char *const *arguments)
 {
-    struct quiz q = { .spec = spec, .base = base, .run = (const struct run *)base, .accused = RANK_SKIPPED };
+    struct quiz q = { .spec = spec, .base = base, .run = (const struct run *)base, .accused = CAUSE_SKIPPED };
     char *platform_folder = run_folder(q.run, platform);
     q.folder = blind_folder(platform_folder, spec->lab);
     q.truth = blind_drawn(spec, q.run);
-    q.culprit = blind_culprit(spec, base, q.truth);
+    q.culprit = spec->asks_owner ? quiz_owner_that_grew(spec, base, q.truth) : blind_culprit(spec, base, q.truth);
     struct compared_cases evidence;
     compare_cases_open(&evidence, q.folder, spec->variants->name, BLIND_NAME);
     compare_cases_show(stdout, &evidence);
+    if (spec->asks_owner)
+        quiz_owner_show(q.folder, spec->variants->name, BLIND_NAME);
     printf("Tables, spans and trace: %s\n", q.folder);
     q.is_made_up = blind_is_made_up(spec, q.run);
     if (q.is_made_up)
         ask_shares(&q);
     else
         ask_case(&q);
-    if (q.run->ranks > 1 && !q.is_made_up)
+    if (spec->asks_owner)
+        ask_owner(&q);
+    else if (q.run->ranks > 1 && !q.is_made_up)
         ask_rank(&q);
     reveal_answer(&q, &evidence);
     print_commands(&q, arguments);

@@ -297,9 +297,9 @@ void tables_blind(FILE *out, const struct csv_table *games)
         { "time", "when", TEXT, 0, false },
         { "lab", "lab", TEXT, 0, false },
         { "case", "what it was", TEXT, 0, false },
-        { "rank", "its rank", TEXT, 0, false },
+        { "rank", "its rank or owner", TEXT, 0, false },
         { "answered_case", "you said", TEXT, 0, false },
-        { "answered_rank", "your rank", TEXT, 0, false },
+        { "answered_rank", "your rank or owner", TEXT, 0, false },
         { "right", "right", TEXT, 0, false },
         { 0 },
     };
