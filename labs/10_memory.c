@@ -4,9 +4,10 @@
  * Activations grow with the batch; recomputing keeps few of them, and computes the others once more in backward. The formula:
  *
  *     memory = parameters + gradients + moments + activations + buffers for whole layers
- *     step   = max over ranks of (data + passes + again + update / parts) + sum over collectives of T(M)
+ *     step   = max over ranks of (data + passes + again + (update + file) / parts) + sum over collectives of T(M)
  *
  *     again    what backward computes a second time
+ *     file     reading and writing the moments, if a file has them
  *     parts    1 in stage 0, else one for each rank
  *     T(M)     a collective of M bytes
  *
@@ -14,11 +15,12 @@
  *     zero1                 the optimizer's moments are divided
  *     zero2                 … and the gradients
  *     zero3                 … and the parameters: gathered layer by layer, twice
- *     zero3_ahead           … each while the layer before computes
+ *     zero3_ahead           zero3, a layer gathered while the one before computes
  *     recompute_all         of each block keep only its input
  *     recompute_sqrt        of each run of blocks keep only its input
  *     recompute_attention   keep all but what attention computes
  *     zero3_recompute       zero3 and recompute_all
+ *     offload               the moments in a file: read and written in each update
  *     leak                  a mistake: each step keeps the outputs of its blocks
  *     kept_gradients        a mistake: zero2, but whole gradients stay until the update
  *     early_gather          a mistake: zero3, but all layers are gathered at once
@@ -29,7 +31,8 @@
  *
  * Look at: memory.csv, where each byte has an owner; `sent_mb` and the step beside it in summary.csv.
  * What must hold: expected/10_memory.csv.
- * Expect: zero1 and zero2 send as much as the baseline, zero3 half as much again; recomputing takes up to a third more time. */
+ * Expect: zero1 and zero2 send as much as the baseline, zero3 half as much again; recomputing takes up to a third more time; offload twice the
+ * update's, and more where the kernel has no memory for the file's pages. */
 #include "10_memory.h"
 
 #include <math.h>
@@ -65,6 +68,7 @@ static void root(struct options *o)
     recompute(o, (struct recomputing){ .every = o->every > 0 ? o->every : (int)lround(sqrt(blocks)) });
 }
 static void zero3_all(struct options *o) { zero3(o); all(o); }
+static void offload(struct options *o) { o->plan.offload = o->run.out; }
 static void leak(struct options *o) { o->leaks = true; }
 static void keep(struct options *o) { zero2(o); o->plan.keeps_gradients = true; }
 static void early(struct options *o) { zero3(o); o->plan.ahead = LAYERS_MOST; }
@@ -80,6 +84,7 @@ static const struct variant variants[] = {
     { "recompute_sqrt",      NULL,  root,      "keep the input of every few blocks only", "recompute runs of blocks" },
     { "recompute_attention", NULL,  attention, "keep all but what attention computes", "recompute attention" },
     { "zero3_recompute",     NULL,  zero3_all, "zero3 and recompute_all", "ZeRO 3 + recompute all" },
+    { "offload",             NULL,  offload,   "moments in a file, read and written by each update", "moments in a file" },
     { "leak",                leak,  NULL,      "each step keeps its blocks' outputs", "leak" },
     { "kept_gradients",      keep,  NULL,      "zero2, whole gradients stay until the update", "ZeRO 2 keeps gradients" },
     { "early_gather",        early, NULL,      "zero3, all layers are gathered at once", "ZeRO 3 gathers early" },

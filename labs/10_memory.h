@@ -24,6 +24,9 @@ struct options {
 #define MEMORY_OF_COSTS 48e6
 extern const struct own_cost own_costs[];
 
+/* Bytes of the two moments of all parameters. */
+double moments_bytes(const struct workload *workload);
+
 /* Bytes that a leaking step keeps. */
 double leak_bytes(const struct options *o);
 

@@ -1,5 +1,5 @@
 /* 10_memory_costs: what lab 10 adds to the machine card: the seconds in which backward computes a block again, or its attention alone; and
- * those of a block's collectives, whose data was just written.
+ * those of a block's collectives, whose data was just written; and of moments in a file.
  *
  * A block is computed again beside its backward, so its weights and activations are in a cache, as forward's are not. Measured on a model of
  * DEPTH blocks; that of the cases has more. */
@@ -74,12 +74,44 @@ static double collective(const struct own_where *where, int kind)
     return stats_quantile(seconds, times, 0.5);
 }
 
+/* Return the seconds in which a MB of moments is read from a file and written back: all moments, layer by layer, after passes, which take the
+ * caches. A median. The file's pages are in the kernel's memory. */
+static double moments_file(const struct own_where *where, int unused)
+{
+    (void)unused;
+    const int times = card_times(TIMES), layers = workload_layers(where->workload);
+    size_t most = 0;
+    for (int layer = 0; layer < layers; layer++) {
+        const size_t count = workload_layer_parameters(where->workload, layer);
+        most = count > most ? count : most;
+    }
+    double seconds[TIMES];
+    struct moments_file *file = moments_file_open(where->run->out, most);
+    struct shape_bench *passes = open_bench(where, (struct recomputing){ 0 });
+    for (int i = -1; i < times; i++) {
+        backward_seconds(passes);
+        const double began = world_now();
+        for (size_t layer = 0, at = 0; layer < (size_t)layers; layer++) {
+            const size_t count = workload_layer_parameters(where->workload, (int)layer);
+            moments_file_read(file, at, count);
+            moments_file_write(file, at, count);
+            at += count;
+        }
+        if (i >= 0)
+            seconds[i] = world_now() - began;
+    }
+    shape_bench_close(passes);
+    moments_file_close(file);
+    return stats_quantile(seconds, times, 0.5) / (moments_bytes(where->workload) / 1e6);
+}
+
 /* clang-format off */
 const struct own_cost own_costs[] = {
     { "block_again_s",     OWN_SECONDS, "computing a block again takes",     "us", 1e6, MEMORY_OF_COSTS, again, 0 },
     { "attention_again_s", OWN_SECONDS, "… its attention alone",             "us", 1e6, MEMORY_OF_COSTS, again, 1 },
     { "block_sum_s",       OWN_SECONDS, "reduce-scatter of a block, just computed", "us", 1e6, MEMORY_OF_COSTS, collective, REDUCE_SCATTER },
     { "block_gather_s",    OWN_SECONDS, "all-gather of a block, just updated",      "us", 1e6, MEMORY_OF_COSTS, collective, ALL_GATHER },
+    { MOMENTS_FILE_COST,   OWN_SECONDS, "a MB of moments from a file and back",     "us", 1e6, MEMORY_OF_COSTS, moments_file, 0 },
     { 0 },
 };
 /* clang-format on */

@@ -1,6 +1,6 @@
 /* 10_memory_formula: what a step of each case of lab 10 must cost, and why. What it must hold: zero_memory(), from shapes.
  *
- *     step = max over ranks of (data + passes + again + update / parts) + Σ over collectives of T(M)
+ *     step = max over ranks of (data + passes + again + (update + file) / parts) + Σ over collectives of T(M)
  *
  *     stage 0     an all-reduce of all gradients
  *     stage 1, 2  for each layer a reduce-scatter in backward, and an all-gather after the update. M is a rank's part. A rank updates its
@@ -8,7 +8,7 @@
  *     stage 3     … and instead of the latter an all-gather for each layer in forward and in backward
  *     ahead       a gather that a network carries is hidden by what the layer before does meanwhile. If the ranks' cores carry it, nothing is.
  *
- * again: what backward computes a second time, a share of forward. Letters: notebooks-md/symbols.md. */
+ * again: what backward computes a second time, a share of forward. file: moments that are read from a file and written back. Letters: notebooks-md/symbols.md. */
 #include "10_memory.h"
 
 #include <math.h>
@@ -73,6 +73,18 @@ static double transfer_seconds(const struct options *o, const struct card *card,
     return seconds;
 }
 
+double moments_bytes(const struct workload *workload)
+{
+    return 2 * workload_gradient_bytes(workload);
+}
+
+/* Return the seconds in which the moments of all parameters are read from a file and written back. Nothing where that was not measured. */
+static double file_seconds(const struct options *o, const struct card *card)
+{
+    const double each = card_cost(card, MOMENTS_FILE_COST);
+    return o->plan.offload && each > 0 ? each * moments_bytes(&o->model) / 1e6 : 0;
+}
+
 struct prediction predict(const struct options *o, const struct card *card)
 {
     const int ranks = o->run.ranks, parts = o->plan.stage > 0 ? ranks : 1;
@@ -82,7 +94,8 @@ struct prediction predict(const struct options *o, const struct card *card)
     const struct passes passes = { both, both * cost.forward_share };
     const double leaked = o->leaks && card_is_measured(card) ? leak_bytes(o) / card->fresh_bandwidth : 0;
     struct load load = { .data = cost_at(&cost.fetch, batch), .after = cost.update / parts };
-    load.local = passes.both + again_seconds(o, card, passes.forward) + cost.update / parts + leaked;
+    load.local =
+        passes.both + again_seconds(o, card, passes.forward) + (cost.update + file_seconds(o, card)) / parts + leaked;
     load.cpu = load.data + load.local;
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu),
                          ranks > 1 ? transfer_seconds(o, card, passes) : 0);

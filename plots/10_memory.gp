@@ -8,7 +8,7 @@ lab = "10_memory"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
 told_best = "baseline zero3 recompute_all"
-pathology(case) = case eq "baseline" ? "none" : case eq "leak" || case eq "kept_gradients" || case eq "early_gather" ? "mistakes" : case eq "recompute_all" || case eq "recompute_sqrt" || case eq "recompute_attention" ? "recomputing" : "ZeRO"
+pathology(case) = case eq "baseline" ? "none" : case eq "leak" || case eq "kept_gradients" || case eq "early_gather" ? "mistakes" : case eq "recompute_all" || case eq "recompute_sqrt" || case eq "recompute_attention" ? "recomputing" : case eq "offload" ? "a file" : "ZeRO"
 breakdown_title = "Less memory costs transfer, or compute"
 timeline_title = "A step with all memory, with less"
 step_time_title = "What a step costs that holds less"
@@ -71,12 +71,12 @@ if (of_this_run(memory_csv) && words(held) == words(cases)) {
     }
 
     # ---- trade: memory against the step -------------------------------------------------------
-    array shape[12] = [7, 5, 9, 11, 13, 4, 6, 8, 10, 12, 15, 3]
-    kind_look(case) = pathology(case) eq "ZeRO" ? "#0072B2" : pathology(case) eq "recomputing" ? "#E69F00" : pathology(case) eq "mistakes" ? "#D55E00" : "black"
+    array shape[13] = [7, 5, 9, 11, 13, 4, 6, 8, 10, 2, 12, 15, 3]
+    kind_look(case) = pathology(case) eq "ZeRO" ? "#0072B2" : pathology(case) eq "recomputing" ? "#E69F00" : pathology(case) eq "mistakes" ? "#D55E00" : pathology(case) eq "a file" ? "#009E73" : "black"
     array trade_look[words(cases)]
     lowest_ms = 1e9
     do for [i = 1:words(cases)] {
-        trade_look[i] = sprintf("%d %s", shape[(i - 1) % 12 + 1], kind_look(word(cases, i)))
+        trade_look[i] = sprintf("%d %s", shape[(i - 1) % 13 + 1], kind_look(word(cases, i)))
         lowest_ms = number(word(step_ms, i)) > 0 && number(word(step_ms, i)) < lowest_ms ? number(word(step_ms, i)) : lowest_ms
     }
     highest_ms = largest(step_ms)

@@ -107,7 +107,7 @@ caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 # Lines are named where they end, at the right of the chart. ends = 0; for each line ends_add(name, pixels above the bottom axis,
 # "type colour" of its points or ""); then eval ends_labels(x): labels at x pixels from the left, at least 15 pixels apart. Names are black,
 # which can be read on every page; the point before them has the line's colour.
-array end_name[12]; array end_y[12]; array end_point[12]
+array end_name[16]; array end_y[16]; array end_point[16]
 ends_add(name, y, point) = (ends = ends + 1, end_name[ends] = name, end_y[ends] = y, end_point[ends] = point, ends)
 # The highest line not yet labelled, of those below `limit`; 0 for none.
 highest_below(limit, skip) = (found_end = 0, sum [i = 1:ends] (!has(sprintf("%d", i), skip) && (found_end == 0 || end_y[i] > end_y[found_end]) ? (found_end = i, 0) : 0), found_end)

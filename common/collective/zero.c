@@ -233,8 +233,10 @@ struct zero *zero_open(const struct workload *workload, uint64_t seed, struct ba
     z->held = memory_new((size_t)z->slots + 1, sizeof *z->held);
     for (int i = 0; i < z->slots; i++)
         z->slot[i].ticket = NO_TICKET;
-    z->optimizer =
-        adamw_open_shard(workload_costs(workload), sizes.own, z->model->count, workload_learning_rate(workload));
+    const double rate = workload_learning_rate(workload);
+    z->optimizer = plan.offload ? adamw_open_offloaded(workload_costs(workload), sizes.own, z->model->count, rate,
+                                                       plan.offload, sizes.largest / z->ranks)
+                                : adamw_open_shard(workload_costs(workload), sizes.own, z->model->count, rate);
     model_hook(z->model, (struct model_hooks){ z, before_layer, plan.stage > 0 ? scatter_gradients : NULL });
     zero_restart(z);
     return z;
@@ -275,7 +277,10 @@ struct memory_estimate zero_memory(const struct workload *workload, struct batch
     memory.of[MEMORY_MOMENTS] = 2 * memory.of[MEMORY_PARAMETERS];
     memory.of[MEMORY_COMMUNICATION] =
         pieces_of(plan, workload_layers(workload)) * (double)sizes.largest * sizeof(float);
-    return zero_share(memory, plan.stage, parts);
+    memory = zero_share(memory, plan.stage, parts);
+    if (plan.offload)
+        memory.of[MEMORY_MOMENTS] = 2 * (double)sizes.largest / parts * sizeof(float);
+    return memory;
 }
 
 /* --- the collectives of a step -------------------------------------------------------------------------------------- */
@@ -400,21 +405,28 @@ void zero_backward(struct zero *z, const struct batch *batch)
                        in_group(z->group, all_reduce(TYPE_F32, z->gradients, z->gradients, z->model->count)));
 }
 
+static bool gathers_updates(const struct zero *z)
+{
+    return z->plan.stage == 1 || z->plan.stage == 2;
+}
+
 /* Update this rank's part of each layer, then gather all parts. */
 static void update_parts(struct zero *z)
 {
     adamw_begin(z->optimizer);
     for (int layer = 0; layer < z->model->layers; layer++) {
-        float *own = z->parameters + own_at(z, layer);
+        float *own = z->parameters + (has_all_parameters(z) ? own_at(z, layer) : z->part[layer]);
         adamw_update_part(z->optimizer, z->part[layer], part_of(z, layer), own, own_gradients(z, layer));
-        collective_run(z->collective, in_group(z->group, all_gather(TYPE_F32, own, z->parameters + whole_at(z, layer),
-                                                                    part_of(z, layer))));
+        if (gathers_updates(z))
+            collective_run(
+                z->collective,
+                in_group(z->group, all_gather(TYPE_F32, own, z->parameters + whole_at(z, layer), part_of(z, layer))));
     }
 }
 
 void zero_update(struct zero *z)
 {
-    if (z->plan.stage == 1 || z->plan.stage == 2)
+    if (gathers_updates(z) || z->plan.offload)
         update_parts(z);
     else
         adamw_update(z->optimizer, z->parameters, z->gradients);

@@ -30,6 +30,7 @@ enum { ZERO_STAGES = 4 };
 struct zero_plan {
     int stage; /* 0 … 3 */
     int ahead; /* stage 3: so many layers are being gathered while one computes. All: as fully_shard() on the whole model alone */
+    const char *offload;  /* the moments lie in a file of this folder (moments_file.h); NULL: in memory */
     bool keeps_gradients; /* stages 2 and 3: a mistake. All layers' whole gradients stay until the update */
 };
 

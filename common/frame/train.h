@@ -30,6 +30,7 @@
 #include "feed/widen.h"
 #include "model/branch_cost.h"
 #include "model/known_shapes.h"
+#include "model/moments_file.h"
 #include "model/sequence_loader.h"
 #include "model/sequence_recipe.h"
 #include "model/shape_bench.h"

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "device/device.h"
+#include "model/moments_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ struct adamw {
     double share; /* of the model's parameters */
     double learning_rate;
     int steps;
-    float *first, *second; /* moments, (count) each */
+    float *first, *second;     /* moments, (count) each; */
+    struct moments_file *file; /* or the file that has them; NULL: none */
 };
 
 struct adamw *adamw_open(enum work_model model, size_t count, double learning_rate)
@@ -22,14 +24,28 @@ struct adamw *adamw_open(enum work_model model, size_t count, double learning_ra
     return adamw_open_shard(model, count, count, learning_rate);
 }
 
-struct adamw *adamw_open_shard(enum work_model model, size_t count, size_t all, double learning_rate)
+static struct adamw *open_without_moments(enum work_model model, size_t count, size_t all, double learning_rate)
 {
     struct adamw *o = memory_new(1, sizeof *o);
     *o = (struct adamw){
         .model = model, .count = count, .share = (double)count / (double)all, .learning_rate = learning_rate
     };
+    return o;
+}
+
+struct adamw *adamw_open_shard(enum work_model model, size_t count, size_t all, double learning_rate)
+{
+    struct adamw *o = open_without_moments(model, count, all, learning_rate);
     o->first = device_new(MEMORY_MOMENTS, count, sizeof(float));
     o->second = device_new(MEMORY_MOMENTS, count, sizeof(float));
+    return o;
+}
+
+struct adamw *adamw_open_offloaded(enum work_model model, size_t count, size_t all, double learning_rate,
+                                   const char *folder, size_t most)
+{
+    struct adamw *o = open_without_moments(model, count, all, learning_rate);
+    o->file = moments_file_open(folder, most);
     return o;
 }
 
@@ -43,12 +59,18 @@ void adamw_end(struct adamw *o)
 {
     device_free(o->first);
     device_free(o->second);
+    moments_file_close(o->file);
     o->first = o->second = NULL;
+    o->file = NULL;
 }
 
 void adamw_restart(struct adamw *o)
 {
     o->steps = 0;
+    if (o->file) {
+        moments_file_clear(o->file);
+        return;
+    }
     device_fill(o->first, 0, o->count);
     device_fill(o->second, 0, o->count);
 }
@@ -80,7 +102,13 @@ void adamw_update_part(struct adamw *o, size_t first, size_t count, float *param
         .correction2 = (float)sqrt(1 - pow(beta2, o->steps)),
     };
     device_charge(o->model, WORK_UPDATE, (struct work){ 0 }, o->share * (double)count / (double)o->count);
-    device_adamw(parameters, o->first + first, o->second + first, gradients, count, &rates);
+    if (!o->file) {
+        device_adamw(parameters, o->first + first, o->second + first, gradients, count, &rates);
+        return;
+    }
+    float *moments = moments_file_read(o->file, first, count);
+    device_adamw(parameters, moments, moments + count, gradients, count, &rates);
+    moments_file_write(o->file, first, count);
 }
 
 void adamw_update(struct adamw *o, float *parameters, const float *gradients)

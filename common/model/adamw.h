@@ -14,6 +14,11 @@ struct adamw *adamw_open(enum work_model model, size_t count, double learning_ra
 
 /* Open an optimizer for `count` of a model's `all` parameters, held by this rank. */
 struct adamw *adamw_open_shard(enum work_model model, size_t count, size_t all, double learning_rate);
+
+/* Likewise, with the moments in a file of `folder` (moments_file.h): memory has those of a part, of at most `most` parameters. Steps are
+ * applied part by part. */
+struct adamw *adamw_open_offloaded(enum work_model model, size_t count, size_t all, double learning_rate,
+                                   const char *folder, size_t most);
 void adamw_close(struct adamw *optimizer);
 
 /* Return to step 0. */

@@ -1,6 +1,6 @@
 # Facts for tests (facts.sh) about lab 10.
 # shellcheck shell=bash disable=SC2034
-cases=12 asked=recompute_all other=zero3
+cases=13 asked=recompute_all other=zero3
 reordered='zero|kept|early' inseparable=ahead\|early
 refused=(--every 9)
 toy=(--batch-size 2 --hidden-dim 16 --num-heads 2 --num-blocks 3 --vocab-size 40 --min-seq-len 3 --max-seq-len 12 --fixed-seq-len 6)
@@ -16,5 +16,5 @@ own_tables() # FOLDER: what is in use comes back to what it was; what is held is
         END { exit bad || rows != 5 }' "$1/growth.csv" || return
     [ ! -e "$1/timeline.csv" ] || awk -F, '/^#/ || $1 == "case" { next }
         { if (!($1 in first)) first[$1] = $6; last[$1] = $6; if ($2 < at[$1]) bad = 1; at[$1] = $2; if (!($1 in least) || $7 < least[$1]) least[$1] = $7; whole[$1] = $7 }
-        END { for (c in last) { cases++; if (last[c] > first[c] || whole[c] > least[c]) bad = 1 } exit bad || cases != 12 }' "$1/timeline.csv"
+        END { for (c in last) { cases++; if (last[c] > first[c] || whole[c] > least[c]) bad = 1 } exit bad || cases != 13 }' "$1/timeline.csv"
 }

@@ -1,0 +1,103 @@
+#include "model/moments_file.h"
+
+#include "base/die.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "device/device.h"
+#include "options/work.h"
+#include "world/world.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct moments_file {
+    struct file file;
+    char *folder;
+    float *part; /* device memory for both moments of a part */
+    char *stage; /* what is read and written, if that cannot be device memory; else NULL */
+};
+
+struct moments_file *moments_file_open(const char *folder, size_t most)
+{
+    struct moments_file *f = memory_new(1, sizeof *f);
+    char *name =
+        memory_text("moments.%" PRIxPTR, (uintptr_t)f); /* of this rank alone, also where ranks share a process */
+    f->folder = memory_text("%s", folder);
+    f->file = file_begin(folder, name);
+    f->part = device_new(MEMORY_MOMENTS, 2 * most, sizeof *f->part);
+    if (!device_is_host_accessible())
+        f->stage = device_stage_new(MEMORY_COMMUNICATION, 2 * most * sizeof *f->part);
+    free(name);
+    return f;
+}
+
+void moments_file_close(struct moments_file *f)
+{
+    if (!f)
+        return;
+    file_drop(&f->file);
+    device_free(f->part);
+    device_stage_free(f->stage);
+    free(f->folder);
+    free(f);
+}
+
+static _Noreturn void give_up(const struct moments_file *f, const char *what)
+{
+    die(STATUS_WRONG, "moments in a file of %s cannot be %s: %s; choose a folder with room by --out", f->folder, what,
+        strerror(errno));
+}
+
+void moments_file_clear(struct moments_file *f)
+{
+    if (ftruncate(fileno(f->file.out), 0) != 0)
+        give_up(f, "cleared");
+}
+
+/* Read or write all bytes. What was never written is 0. */
+static void move(struct moments_file *f, bool writes, size_t at, size_t bytes)
+{
+    const int file = fileno(f->file.out);
+    char *memory = f->stage ? f->stage : (char *)f->part;
+    while (bytes > 0) {
+        const ssize_t moved = writes ? pwrite(file, memory, bytes, (off_t)at) : pread(file, memory, bytes, (off_t)at);
+        if (moved < 0 && errno == EINTR)
+            continue;
+        if (moved < 0)
+            give_up(f, writes ? "written" : "read");
+        if (moved == 0) { /* behind the end */
+            memset(memory, 0, bytes);
+            return;
+        }
+        memory += moved;
+        at += (size_t)moved;
+        bytes -= (size_t)moved;
+    }
+}
+
+float *moments_file_read(struct moments_file *f, size_t begin, size_t count)
+{
+    const size_t bytes = 2 * count * sizeof *f->part;
+    if (!device_computes())
+        return f->part;
+    move(f, false, 2 * begin * sizeof *f->part, bytes);
+    if (f->stage)
+        device_put(f->part, f->stage, bytes);
+    return f->part;
+}
+
+void moments_file_write(struct moments_file *f, size_t begin, size_t count)
+{
+    const size_t bytes = 2 * count * sizeof *f->part;
+    if (!device_computes()) {
+        world_burn_cpu(world_property_number(WORK_OWN_COST MOMENTS_FILE_COST, 0) * (double)bytes / 1e6);
+        return;
+    }
+    if (f->stage)
+        device_fetch(f->stage, f->part, bytes);
+    move(f, true, 2 * begin * sizeof *f->part, bytes);
+}
