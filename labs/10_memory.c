@@ -256,5 +256,5 @@ static const struct lab_spec spec = {
     .tables = tables,
     .drawn = (const char *const[]){ "baseline", "zero3", "recompute_all", NULL },
     .lesson = (const char *const[]){ "zero1", "zero2", "zero3", "recompute_all", "recompute_sqrt",
-                                     "recompute_attention", "zero3_recompute", NULL },
+                                     "recompute_attention", "zero3_recompute", "offload", NULL },
 };

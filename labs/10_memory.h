@@ -30,7 +30,10 @@ double moments_bytes(const struct workload *workload);
 /* Bytes that a leaking step keeps. */
 double leak_bytes(const struct options *o);
 
-/* Tables timeline.csv and growth.csv. */
+/* Bytes of mixed-precision Adam: parameters and gradients of 2 bytes; a copy of the parameters and two moments of 4 each. */
+struct memory_estimate mixed_precision(double parameters);
+
+/* Tables timeline.csv, growth.csv and divided.csv. */
 extern const struct lab_table tables[];
 
 /* If the options ask for it, write the table of the ZeRO paper to `out`, unless that is NULL, and return true: for --parameters and --ranks,

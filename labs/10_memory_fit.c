@@ -13,8 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Mixed-precision Adam: parameters and gradients of 2 bytes; a copy of the parameters and two moments of 4 each. */
-static struct memory_estimate mixed_precision(double parameters)
+struct memory_estimate mixed_precision(double parameters)
 {
     return (struct memory_estimate){ .of = { [MEMORY_PARAMETERS] = 2 * parameters,
                                              [MEMORY_GRADIENTS] = 2 * parameters,

@@ -1,6 +1,8 @@
-/* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; and growth.csv, how activations grow with batch, length,
- * blocks and width. */
+/* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; growth.csv, how activations grow with batch, length,
+ * blocks and width; and divided.csv, how memory shrinks with ranks and precision in each stage. */
 #include "10_memory.h"
+
+#include <math.h>
 
 static bool is_whole(const struct options *base)
 {
@@ -156,8 +158,78 @@ static void write_growth(struct lab *lab, const struct options *base, struct csv
     world_park(lab_world(lab));
 }
 
+/* --- divided.csv ----------------------------------------------------------------------------------------------------- */
+
+/* Return what a rank holds, in floats or in mixed precision. In the latter activations and buffers have 2 bytes a number. */
+static struct memory_estimate divided(const struct options *o, struct zero_plan plan, int ranks, bool is_mixed)
+{
+    struct memory_estimate memory = zero_memory(&o->model, loader_most(&o->model, o->run.batch_size), plan, ranks);
+    const struct memory_estimate share =
+        zero_share(mixed_precision((double)workload_parameters(&o->model)), plan.stage, ranks);
+    for (int owner = 0; is_mixed && owner < MEMORY_OWNERS; owner++)
+        memory.of[owner] = share.of[owner] > 0 ? share.of[owner] : memory.of[owner] / 2;
+    return memory;
+}
+
+static void put_divided(struct csv *csv, const struct options *o, struct zero_plan plan, int ranks, bool is_mixed,
+                        double held)
+{
+    const struct memory_estimate memory = divided(o, plan, ranks, is_mixed);
+    do {
+        csv_text(csv, "precision", is_mixed ? "mixed" : "fp32");
+        csv_integer(csv, "stage", plan.stage);
+        csv_integer(csv, "ranks", ranks);
+        csv_number(csv, "model_mb", memory_estimate_model(&memory) / 1e6);
+        csv_number(csv, "activations_mb", memory.of[MEMORY_ACTIVATIONS] / 1e6);
+        csv_number(csv, "communication_mb", memory.of[MEMORY_COMMUNICATION] / 1e6);
+        csv_number(csv, "predicted_mb", memory_estimate_sum(&memory) / 1e6);
+        csv_number(csv, "held_mb", held / 1e6);
+    } while (csv_end_row(csv));
+}
+
+/* all: return the bytes that this rank holds at the peak of a step in a stage, of all owners that a step has. */
+static double held_in_stage(struct lab *lab, const struct options *base, struct collective *collective, int stage)
+{
+    const struct ledger_sums before = ledger_now(device_place());
+    struct trainer *t = lab_trainer(lab);
+    trainer_restart(t, share_even(&base->run, world_rank(lab_world(lab))), 0,
+                    1.0f / (float)run_global_batch(&base->run));
+    struct zero *zero =
+        zero_open(&base->model, base->run.seed, t->most, (struct zero_plan){ .stage = stage }, collective, NULL);
+    ledger_restart_peak();
+    train_step(t, zero);
+    const struct ledger_peak peak = ledger_peak(device_place());
+    zero_close(zero);
+    double held = 0;
+    for (int i = 0; i < DRAWN; i++)
+        held += (double)peak.sums.of[drawn[i]] - (double)before.of[drawn[i]];
+    return held;
+}
+
+/* all: foresee both precisions on 1, 2, 4 … 64 ranks; train the model of floats on those that are there. */
+static void write_divided(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    enum { MOST = 64 };
+    const int own = base->run.ranks, last = own > MOST ? own : MOST;
+    struct collective *collective = collective_open(lab_world(lab), NULL);
+    double held[ZERO_STAGES];
+    for (int stage = 0; stage < ZERO_STAGES; stage++)
+        held[stage] = held_in_stage(lab, base, collective, stage);
+    collective_close(collective);
+    for (int series = 0; csv && series < 2 * ZERO_STAGES; series++) {
+        const struct zero_plan plan = { .stage = series % ZERO_STAGES };
+        const bool is_mixed = series >= ZERO_STAGES;
+        for (int ranks = 1; ranks <= last; ranks++) {
+            const bool is_there = ranks == own && !is_mixed;
+            if (is_there || (ranks <= MOST && (ranks & (ranks - 1)) == 0))
+                put_divided(csv, base, plan, ranks, is_mixed, is_there ? held[plan.stage] : (double)NAN);
+        }
+    }
+}
+
 const struct lab_table tables[] = {
     { "timeline.csv", is_whole, write_timeline, NULL },
     { "growth.csv", is_whole, write_growth, NULL },
+    { "divided.csv", is_whole, write_divided, NULL },
     { 0 },
 };

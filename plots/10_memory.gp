@@ -3,7 +3,8 @@
 #     gnuplot -e "results='results/10_memory'" plots/10_memory.gp
 #
 # Draws into the folder of the results: breakdown, timeline and step_time, as every lab; owners (what each case holds, by owner), trade (memory
-# against the step); and, if this run measured it, in_use (activations and buffers in the course of a step).
+# against the step); and, if this run measured it, in_use (activations and buffers in the course of a
+# step) and divided (a rank's memory by ranks, stage and precision).
 lab = "10_memory"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
@@ -136,4 +137,35 @@ if (of_this_run(timeline_csv)) {
         plot for [case in watched] timeline_csv using (strcol("case") eq case ? column("at_ms") : NaN):"activations_mb" with steps linewidth 2 lc rgb watched_look(case) notitle
         unset output
     }
+}
+
+# ---- divided: what a rank holds, by ranks, stage and precision ----------------------------------
+divided_csv = results."/divided.csv"
+if (of_this_run(divided_csv)) {
+    stage_look(stage) = word("#444444 #56B4E9 #E69F00 #D55E00", stage + 1)
+    most_mb = 1.1 * largest(column_of(divided_csv, "predicted_mb"))
+    left = 90
+    right = 40
+    eval page("More ranks hold less each, but activations stay", "ranks, each with its own batch", 260)
+    set border 3
+    set logscale x 2
+    set xrange [0.9 : 80]
+    set yrange [0 : most_mb]
+    set xtics (1, 2, 4, 8, 16, 32, 64)
+    set ytics tick_of(most_mb, 6)
+    set format y "%g"
+    set grid y lt 1 lc rgb rule
+    set ylabel "a rank's memory for its model (MB)"
+    eval key_clear
+    do for [stage = 0:3] { eval key_entry("lying", "nohead linewidth 2 lc rgb '".stage_look(stage)."'", stage == 0 ? "all on each rank" : sprintf("ZeRO %d", stage)) }
+    eval key_entry("lying", "nohead linewidth 2 dashtype 2 lc rgb 'black'", "mixed precision")
+    eval key_entry("point", "pointtype 6 pointsize 1.3 lc rgb 'black'", "held")
+    do for [format in formats] {
+        eval output("divided", format)
+        plot for [stage = 0:3] divided_csv using (strcol("precision") eq "fp32" && column("stage") == stage ? column("ranks") : NaN):"predicted_mb" with lines linewidth 2 lc rgb stage_look(stage) notitle, \
+             for [stage = 0:3] divided_csv using (strcol("precision") eq "mixed" && column("stage") == stage ? column("ranks") : NaN):"predicted_mb" with lines linewidth 2 dashtype 2 lc rgb stage_look(stage) notitle, \
+             divided_csv using "ranks":"held_mb" with points pointtype 6 pointsize 1.3 lc rgb "black" notitle
+        unset output
+    }
+    unset logscale x
 }
