@@ -31,8 +31,8 @@
  *
  * Look at: memory.csv, where each byte has an owner; `sent_mb` and the step beside it in summary.csv.
  * What must hold: expected/10_memory.csv.
- * Expect: zero1 and zero2 send as much as the baseline, zero3 half as much again; recomputing takes up to a third more time; offload twice the
- * update's, and more where the kernel has no memory for the file's pages. */
+ * Expect: zero1 and zero2 send as much as the baseline, zero3 half as much again; recomputing takes up to a third more time; offload costs
+ * about another update, and more where the kernel has no memory for the file's pages. */
 #include "10_memory.h"
 
 #include <math.h>

@@ -85,7 +85,6 @@ struct memory_count rank_memory_begin(void)
     for (int i = 0; i < MEMORY_PLACES; i++) {
         const enum memory_place place = (enum memory_place)i;
         count.of[i].program = resident(place) - held(place);
-        count.of[i].freed = freed(place);
     }
     return count;
 }
@@ -104,7 +103,7 @@ struct memory_count rank_memory_end(const struct memory_count *begun)
         of->held = held(place);
         of->resident = resident(place);
         of->program = begun->of[i].program;
-        of->freed = freed(place) - begun->of[i].freed;
+        of->freed = freed(place);
     }
     return count;
 }

@@ -17,7 +17,8 @@ struct memory_estimate rank_memory_estimate(const struct lab_spec *spec, const s
 /* Likewise the most in any case that runs, or for any table of the lab's own. */
 struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struct options *base, bool is_simulated);
 
-/* Count the process before training begins: what no array explains is the program. */
+/* Count the process before training begins: what no array explains is the program. Freed blocks must have gone back to the kernel before
+ * (rss_restart_peak()). */
 struct memory_count rank_memory_begin(void);
 
 /* Count this rank's memory in the block that ends, since `begun`. The system's counts are NaN where simulated ranks share a process. */
