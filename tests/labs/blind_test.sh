@@ -176,6 +176,18 @@ case $name in
     cmp <(sed -n 's/^hidden,//p' "mix/platforms/round_numbers/blind/$name/verdict.csv" | cut -d, -f1-4,6-) \
         <(sed -n 's/^mixture,//p' "mix/platforms/round_numbers/$name/verdict.csv" | cut -d, -f1-4,6-) || complain "by name, the mixture has other shares"
     ;;
+10_memory) # an owner of memory instead of a rank
+    truths=
+    for seed in 1 2 3 4; do
+        printf 'leak\nbrain\nActivations\n' | play owner --cases leak --cases recompute_attention --quick --seed "$seed"
+        truths+="$(kept owner case) $(kept owner rank) "
+        [[ $(kept owner answered_rank) == activations ]] || complain "seed $seed: the owner was not kept"
+        grep -q "'brain' is none of the owners above" out || complain "seed $seed: an owner that does not exist was not asked again"
+        awk -v leaks="$([[ $(kept owner case) == leak ]] && echo 1)" '$1 == "activations" { exit leaks ? !($3 > $2) : !($3 < $2) }' out ||
+            complain "seed $seed: not what was held: $(grep '^ *activations' out)"
+    done
+    [[ $truths == *"leak activations "* && $truths == *"recompute_attention none "* && $truths != *"leak none"* ]] || complain "owners: $truths"
+    ;;
 05_token_skew) refused "--blind" "leave out --blind" --blind --print-batches ;;
 esac
 
