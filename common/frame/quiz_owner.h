@@ -10,7 +10,7 @@ enum { OWNER_NONE = -1 };
  * by a hundredth of all. */
 int quiz_owner_that_grew(const struct lab_spec *spec, const struct options *base, const struct variant *variant);
 
-/* Return the owner that is called so, "none" or "n" for OWNER_NONE; any other number below that is no owner. */
+/* Return the owner that is called so; OWNER_NONE for "none" or "n"; less than OWNER_NONE for any other word. */
 int quiz_owner_called(const char *word);
 
 /* Print what each owner held at the peak of a step, in the baseline and in the hidden case, by memory.csv in this folder. */

@@ -16,7 +16,7 @@ struct adamw *adamw_open(enum work_model model, size_t count, double learning_ra
 struct adamw *adamw_open_shard(enum work_model model, size_t count, size_t all, double learning_rate);
 
 /* Likewise, with the moments in a file of `folder` (moments_file.h): memory has those of a part, of at most `most` parameters. Steps are
- * applied part by part. */
+ * applied part by part: adamw_update() is not for it. */
 struct adamw *adamw_open_offloaded(enum work_model model, size_t count, size_t all, double learning_rate,
                                    const char *folder, size_t most);
 void adamw_close(struct adamw *optimizer);

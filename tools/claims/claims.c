@@ -12,7 +12,7 @@
  *     case       row of summary.csv; * means every row
  *     needs      condition without which the claim cannot be tested:
  *                any | cores>=ranks | ranks>1 (and cores>=ranks) | cpu (cores>=ranks, and the ranks train on cores) |
- *                real (and these cores carry the messages: not simulated) | sim (the row's backend is the simulator) |
+ *                real (like cpu, and these cores carry the messages: not simulated) | sim (the row's backend is the simulator) |
  *                model (and it computes nothing, so that steps have no noise) | gpu (the row trained on GPUs) |
  *                arrivals (arrival times at collectives are known; not for ranks that share a GPU under NCCL) |
  *                published (the run's settings are those of the lab's first row in blog.csv)
