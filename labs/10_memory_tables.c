@@ -50,6 +50,14 @@ static void put_events(struct csv *csv, const char *name, const struct events *e
         } while (csv_end_row(csv));
 }
 
+/* all: open the model of these settings, and begin at the first batch. */
+static struct zero *begin_training(struct lab *lab, const struct options *o, struct collective *collective)
+{
+    struct trainer *t = lab_trainer(lab);
+    trainer_restart(t, share_even(&o->run, world_rank(lab_world(lab))), 0, 1.0f / (float)run_global_batch(&o->run));
+    return zero_open(&o->model, o->run.seed, t->most, o->plan, collective, NULL);
+}
+
 static void train_step(struct trainer *t, struct zero *zero)
 {
     const struct batch *batch = trainer_next(t, NO_STALL);
@@ -62,15 +70,14 @@ static void train_step(struct trainer *t, struct zero *zero)
 /* all: watch the second step of each case. */
 static void write_timeline(struct lab *lab, const struct options *base, struct csv *csv)
 {
+    (void)base;
     struct events *events = memory_new(1, sizeof *events);
     struct collective *collective = collective_open(lab_world(lab), NULL);
     struct trainer *t = lab_trainer(lab);
     const char *name;
     const struct options *o;
     for (int i = 0; (o = lab_case(lab, i, &name)); i++) {
-        trainer_restart(t, share_even(&base->run, world_rank(lab_world(lab))), 0,
-                        1.0f / (float)run_global_batch(&o->run));
-        struct zero *zero = zero_open(&o->model, o->run.seed, t->most, o->plan, collective, NULL);
+        struct zero *zero = begin_training(lab, o, collective);
         train_step(t, zero);
         events->count = 0;
         world_barrier(lab_world(lab));
@@ -191,13 +198,11 @@ static void put_divided(struct csv *csv, const struct options *o, struct zero_pl
 static double held_in_stage(struct lab *lab, const struct options *base, struct collective *collective, int stage)
 {
     const struct ledger_sums before = ledger_now(device_place());
-    struct trainer *t = lab_trainer(lab);
-    trainer_restart(t, share_even(&base->run, world_rank(lab_world(lab))), 0,
-                    1.0f / (float)run_global_batch(&base->run));
-    struct zero *zero =
-        zero_open(&base->model, base->run.seed, t->most, (struct zero_plan){ .stage = stage }, collective, NULL);
+    struct options o = *base;
+    o.plan.stage = stage;
+    struct zero *zero = begin_training(lab, &o, collective);
     ledger_restart_peak();
-    train_step(t, zero);
+    train_step(lab_trainer(lab), zero);
     const struct ledger_peak peak = ledger_peak(device_place());
     zero_close(zero);
     double held = 0;

@@ -14,8 +14,7 @@ struct memory_count {
         double held;                   /* at the end of the block, by the ledger */
         double resident;               /* likewise, by the system; NaN: not known */
         double program; /* by the system before training began, beyond what the ledger held; NaN: not known */
-        double
-            freed; /* freed blocks that the heap keeps, whether or not their pages are there; 0 on a GPU; NaN: not known */
+        double freed;   /* blocks that the heap keeps, their pages or not; 0 on a GPU; NaN: not known */
     } of[MEMORY_PLACES];
 };
 

@@ -76,6 +76,12 @@ static size_t gradients_held(const struct zero *z)
     return z->part[z->model->layers] * (has_all_gradients(z) ? z->ranks : 1);
 }
 
+/* Return this rank's part of a layer's parameters. */
+static float *own_parameters(const struct zero *z, int layer)
+{
+    return z->parameters + (has_all_parameters(z) ? own_at(z, layer) : z->part[layer]);
+}
+
 /* Return the sum of this rank's part of a layer's gradients. */
 static float *own_gradients(const struct zero *z, int layer)
 {
@@ -121,7 +127,7 @@ static void gather(struct zero *z, int layer, bool is_now)
     if (!slot->whole)
         slot->whole = pool_take(z->pool, z->whole_bytes, MEMORY_COMMUNICATION);
     const struct collective_op op =
-        in_group(z->group, all_gather(TYPE_F32, z->parameters + z->part[layer], slot->whole, part_of(z, layer)));
+        in_group(z->group, all_gather(TYPE_F32, own_parameters(z, layer), slot->whole, part_of(z, layer)));
     if (is_now)
         collective_run(z->collective, op);
     else
@@ -415,7 +421,7 @@ static void update_parts(struct zero *z)
 {
     adamw_begin(z->optimizer);
     for (int layer = 0; layer < z->model->layers; layer++) {
-        float *own = z->parameters + (has_all_parameters(z) ? own_at(z, layer) : z->part[layer]);
+        float *own = own_parameters(z, layer);
         adamw_update_part(z->optimizer, z->part[layer], part_of(z, layer), own, own_gradients(z, layer));
         if (gathers_updates(z))
             collective_run(

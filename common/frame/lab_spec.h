@@ -120,8 +120,8 @@ struct lab_spec {
     const char *hidden_option;
     /* Rank that a case's settings delay; -1 for none, or another one in each step. NULL if -1 in every case. */
     int (*culprit)(const struct options *options);
-    bool asks_owner; /* --blind asks which owner's memory grew, instead of a rank; needs case_need() */
-    const char *asked;                             /* case that the user guesses and the report explains */
+    bool asks_owner;   /* --blind asks which owner's memory grew, instead of a rank; needs case_need() */
+    const char *asked; /* case that the user guesses and the report explains */
     char *(*event)(const struct options *options); /* text for the question: "rank 0 sleeps 40 ms before …" */
     const char *const *drawn;                      /* cases drawn as lanes, NULL-terminated */
     const char *const *lesson;      /* cases that the lesson shows, beside the baseline, likewise; NULL: all */
@@ -192,6 +192,16 @@ static inline struct options *lab_spec_settings(const struct lab_spec *spec, con
     memcpy(settings, base, spec->options_size);
     variant_apply(variant, settings);
     return settings;
+}
+
+/* Return the memory that a block of a case opens beside the lab's own. */
+static inline struct memory_estimate lab_spec_case_need(const struct lab_spec *spec, const struct options *base,
+                                                        const struct variant *variant)
+{
+    struct options *settings = lab_spec_settings(spec, base, variant);
+    const struct memory_estimate need = spec->case_need(settings);
+    free(settings);
+    return need;
 }
 
 /* Return what all cases of the lab use, chosen or not: so the card does not depend on --cases, nor does it show which case --blind

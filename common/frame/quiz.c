@@ -73,33 +73,32 @@ static void ask_case(struct quiz *q)
     }
 }
 
-static void ask_rank(struct quiz *q)
+/* Return the cause that the user names: a rank, or in a lab about memory an owner. CAUSE_SKIPPED: the word is neither that nor "none". */
+static int cause_called(const struct quiz *q, const char *word)
 {
-    int last = q->run->ranks - 1;
-    printf("\nWhich rank is the cause? [0-%d, n for none or a different one each step, Enter skips] ", last);
-    char line[PROMPT_LINE];
-    while (prompt_answer(line) && line[0]) {
-        q->accused = number_of(line);
-        if (strcasecmp(line, "n") == 0 || strcasecmp(line, "none") == 0)
-            q->accused = CAUSE_NONE;
-        else if (q->accused < 0 || q->accused > last)
-            q->accused = CAUSE_SKIPPED;
-        if (q->accused != CAUSE_SKIPPED)
-            return;
-        printf("'%s' is not a rank; enter 0 to %d, n for none, or Enter to skip: ", line, last);
-    }
+    if (strcasecmp(word, "n") == 0 || strcasecmp(word, "none") == 0)
+        return CAUSE_NONE;
+    const int cause = q->spec->asks_owner ? quiz_owner_called(word) : number_of(word);
+    const bool is_there = cause >= 0 && (q->spec->asks_owner || cause < q->run->ranks);
+    return is_there ? cause : CAUSE_SKIPPED;
 }
 
-static void ask_owner(struct quiz *q)
+static void ask_cause(struct quiz *q)
 {
-    printf("\nWhich owner's memory grew most? [its name, n for none, Enter skips] ");
+    const int last = q->run->ranks - 1;
+    if (q->spec->asks_owner)
+        printf("\nWhich owner's memory grew most? [its name, n for none, Enter skips] ");
+    else
+        printf("\nWhich rank is the cause? [0-%d, n for none or a different one each step, Enter skips] ", last);
     char line[PROMPT_LINE];
     while (prompt_answer(line) && line[0]) {
-        q->accused = quiz_owner_called(line);
-        if (q->accused >= CAUSE_NONE)
+        q->accused = cause_called(q, line);
+        if (q->accused != CAUSE_SKIPPED)
             return;
-        q->accused = CAUSE_SKIPPED;
-        printf("'%s' is none of the owners above; enter one of their names, n for none, or Enter to skip: ", line);
+        if (q->spec->asks_owner)
+            printf("'%s' is none of the owners above; enter one of their names, n for none, or Enter to skip: ", line);
+        else
+            printf("'%s' is not a rank; enter 0 to %d, n for none, or Enter to skip: ", line, last);
     }
 }
 
@@ -384,10 +383,8 @@ void quiz_play(const struct lab_spec *spec, const struct options *base, const ch
         ask_shares(&q);
     else
         ask_case(&q);
-    if (spec->asks_owner)
-        ask_owner(&q);
-    else if (q.run->ranks > 1 && !q.is_made_up)
-        ask_rank(&q);
+    if (spec->asks_owner || (q.run->ranks > 1 && !q.is_made_up))
+        ask_cause(&q);
     reveal_answer(&q, &evidence);
     print_commands(&q, arguments);
     compare_cases_close(&evidence);

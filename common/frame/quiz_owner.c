@@ -12,26 +12,18 @@
 
 static const double LEAST_SHARE = 0.01; /* growth of an owner, of the sum in the baseline */
 
-/* Memory that a pool keeps for its next user is nobody's. */
+/* A pool keeps cached memory for its next user; until then no owner uses it. */
 static bool is_asked(int owner)
 {
     return owner != MEMORY_PROGRAM && owner != MEMORY_CACHED;
 }
 
-static struct memory_estimate need_of(const struct lab_spec *spec, const struct options *base,
-                                      const struct variant *variant)
-{
-    struct options *settings = lab_spec_settings(spec, base, variant);
-    const struct memory_estimate need = spec->case_need(settings);
-    free(settings);
-    return need;
-}
-
 int quiz_owner_that_grew(const struct lab_spec *spec, const struct options *base, const struct variant *variant)
 {
-    const struct memory_estimate before = need_of(spec, base, spec->variants), after = need_of(spec, base, variant);
+    const struct memory_estimate before = lab_spec_case_need(spec, base, spec->variants),
+                                 after = lab_spec_case_need(spec, base, variant);
     double most = LEAST_SHARE * memory_estimate_sum(&before);
-    int which = OWNER_NONE;
+    int which = -1;
     for (int owner = 0; owner < MEMORY_OWNERS; owner++) {
         const double grown = after.of[owner] - before.of[owner];
         if (!is_asked(owner) || grown < most)
@@ -44,12 +36,10 @@ int quiz_owner_that_grew(const struct lab_spec *spec, const struct options *base
 
 int quiz_owner_called(const char *word)
 {
-    if (strcasecmp(word, "n") == 0 || strcasecmp(word, "none") == 0)
-        return OWNER_NONE;
     for (int owner = 0; owner < MEMORY_OWNERS; owner++)
         if (is_asked(owner) && strcasecmp(word, memory_owner_names[owner]) == 0)
             return owner;
-    return OWNER_NONE - 1;
+    return -1;
 }
 
 /* Return the sum over all places of what an owner of rank 0 held at the peak of a case, in MB. */

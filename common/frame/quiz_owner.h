@@ -4,13 +4,11 @@
 
 #include "frame/lab_spec.h"
 
-enum { OWNER_NONE = -1 };
-
-/* Return the owner whose memory grows most from the baseline to a case, as the lab foresees it: lab_spec.case_need(). OWNER_NONE: none grows
- * by a hundredth of all. */
+/* Return the owner whose memory grows most from the baseline to a case, as the lab foresees it: lab_spec.case_need(). -1: none grows by a
+ * hundredth of all. */
 int quiz_owner_that_grew(const struct lab_spec *spec, const struct options *base, const struct variant *variant);
 
-/* Return the owner that is called so; OWNER_NONE for "none" or "n"; less than OWNER_NONE for any other word. */
+/* Return the owner that is called so; -1 for any other word. */
 int quiz_owner_called(const char *word);
 
 /* Print what each owner held at the peak of a step, in the baseline and in the hidden case, by memory.csv in this folder. */

@@ -49,12 +49,9 @@ struct memory_estimate rank_memory_most(const struct lab_spec *spec, const struc
         if (table->bytes)
             most.of[MEMORY_COMMUNICATION] = fmax(most.of[MEMORY_COMMUNICATION], table->bytes(base));
     most.of[MEMORY_MEASURING] = own_costs_bytes(spec->costs); /* of a probe, between blocks */
-    for (const struct variant *v = spec->variants; spec->case_need && v->name; v++) {
-        struct options *settings = lab_spec_settings(spec, base, v);
+    for (const struct variant *v = spec->variants; spec->case_need && v->name; v++)
         if (lab_spec_wants(spec, (const struct run *)base, v))
-            most = memory_estimate_most(most, spec->case_need(settings));
-        free(settings);
-    }
+            most = memory_estimate_most(most, lab_spec_case_need(spec, base, v));
     return memory_estimate_add(rank_memory_estimate(spec, base, is_simulated), most);
 }
 

@@ -16,9 +16,8 @@
 
 struct moments_file {
     struct file file;
-    char *folder;
-    float *part; /* device memory for both moments of a part */
-    char *stage; /* what is read and written, if that cannot be device memory; else NULL */
+    const char *folder;
+    struct device_staging_buffer part; /* both moments of a part */
 };
 
 struct moments_file *moments_file_open(const char *folder, size_t most)
@@ -26,11 +25,9 @@ struct moments_file *moments_file_open(const char *folder, size_t most)
     struct moments_file *f = memory_new(1, sizeof *f);
     char *name =
         memory_text("moments.%" PRIxPTR, (uintptr_t)f); /* of this rank alone, also where ranks share a process */
-    f->folder = memory_text("%s", folder);
+    f->folder = folder;
     f->file = file_begin(folder, name);
-    f->part = device_new(MEMORY_MOMENTS, 2 * most, sizeof *f->part);
-    if (!device_is_host_accessible())
-        f->stage = device_stage_new(MEMORY_COMMUNICATION, 2 * most * sizeof *f->part);
+    f->part = device_staging_buffer_open(MEMORY_MOMENTS, 2 * most, sizeof(float));
     free(name);
     return f;
 }
@@ -40,9 +37,7 @@ void moments_file_close(struct moments_file *f)
     if (!f)
         return;
     file_drop(&f->file);
-    device_free(f->part);
-    device_stage_free(f->stage);
-    free(f->folder);
+    device_staging_buffer_close(&f->part);
     free(f);
 }
 
@@ -58,11 +53,17 @@ void moments_file_clear(struct moments_file *f)
         give_up(f, "cleared");
 }
 
+/* Bytes of both moments of so many parameters, which is also where those of the next parameter begin. */
+static size_t bytes_of(size_t count)
+{
+    return 2 * count * sizeof(float);
+}
+
 /* Read or write all bytes. What was never written is 0. */
 static void move(struct moments_file *f, bool writes, size_t at, size_t bytes)
 {
     const int file = fileno(f->file.out);
-    char *memory = f->stage ? f->stage : (char *)f->part;
+    char *memory = f->part.host;
     while (bytes > 0) {
         const ssize_t moved = writes ? pwrite(file, memory, bytes, (off_t)at) : pread(file, memory, bytes, (off_t)at);
         if (moved < 0 && errno == EINTR)
@@ -81,23 +82,20 @@ static void move(struct moments_file *f, bool writes, size_t at, size_t bytes)
 
 float *moments_file_read(struct moments_file *f, size_t begin, size_t count)
 {
-    const size_t bytes = 2 * count * sizeof *f->part;
-    if (!device_computes())
-        return f->part;
-    move(f, false, 2 * begin * sizeof *f->part, bytes);
-    if (f->stage)
-        device_put(f->part, f->stage, bytes);
-    return f->part;
+    if (device_computes()) {
+        move(f, false, bytes_of(begin), bytes_of(count));
+        device_deliver(&f->part, bytes_of(count));
+    }
+    return f->part.device;
 }
 
 void moments_file_write(struct moments_file *f, size_t begin, size_t count)
 {
-    const size_t bytes = 2 * count * sizeof *f->part;
     if (!device_computes()) {
-        world_burn_cpu(world_property_number(WORK_OWN_COST MOMENTS_FILE_COST, 0) * (double)bytes / 1e6);
+        world_burn_cpu(world_property_number(WORK_OWN_COST MOMENTS_FILE_COST, 0) * (double)bytes_of(count) / 1e6);
         return;
     }
-    if (f->stage)
-        device_fetch(f->stage, f->part, bytes);
-    move(f, true, 2 * begin * sizeof *f->part, bytes);
+    if (!device_is_host_accessible())
+        device_fetch(f->part.host, f->part.device, bytes_of(count));
+    move(f, true, bytes_of(begin), bytes_of(count));
 }

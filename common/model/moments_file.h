@@ -11,7 +11,7 @@ struct moments_file;
 
 #define MOMENTS_FILE_COST "moments_file_s" /* seconds: 10^6 bytes of moments, read and written back (own_cost.h) */
 
-/* Make the file in `folder`, without a name: it ends with the process. All moments are 0. Memory beside it has those of a part, of at most `most`
+/* Make the file in `folder`, a text that stays, without a name: it ends with the process. All moments are 0. Memory beside it has those of a part, of at most `most`
  * parameters. Each rank has a file of its own, used by one thread. On an error, such as a full disk, these functions end the program. */
 struct moments_file *moments_file_open(const char *folder, size_t most);
 void moments_file_close(struct moments_file *file); /* NULL is allowed */

@@ -150,12 +150,12 @@ void memory_table_columns(struct csv *csv, const struct outcome *o)
 {
     int rank = 0;
     const struct place_count *of = o->memory ? largest(o, &rank) : NULL;
+    const struct memory_count *m = of ? &o->memory[rank] : NULL;
     double held = 0, predicted = 0; /* of owners that were predicted */
     for (int owner = MEMORY_PROGRAM + 1; owner < MEMORY_OWNERS; owner++) {
         char *name = memory_text("%s_mb", memory_owner_names[owner]);
         csv_number(csv, name, of ? (double)of->at_peak[owner] / MB : (double)NAN);
         free(name);
-        const struct memory_count *m = of ? &o->memory[rank] : NULL;
         const double bytes = of ? foreseen(o, m, place_of_model(m), owner) : (double)NAN;
         if (owner == MEMORY_CACHED || isnan(bytes))
             continue;
