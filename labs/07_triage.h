@@ -77,18 +77,11 @@ struct worker_queue queue_of(const struct options *o, const struct card *card);
 /* Costs that the formula takes from the card. */
 extern const struct own_cost costs[];
 
-/* Discard all events of the device, and make room for so many. Return the seconds between two that have happened. */
-void begin_events(int events);
-double between(double begin, double end);
-
 /* Run a branch, and return medians of its passes' seconds. */
 struct passes {
     double forward, backward, both;
 };
 struct passes time_branch(struct branch_settings of, int repeats, struct world *world);
-
-/* Return the median seconds of a product (rows, width) x (width, width). */
-double time_product(int rows, int width, int repeats, struct world *world);
 
 /* Return what the card says: the seconds of a branch's forward and backward, and of an operation of it with its launch. */
 double branch_pass(const struct card *card, struct branch_settings of);

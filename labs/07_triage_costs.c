@@ -13,17 +13,6 @@
 
 enum { TIMES = 15, BLOCKS = 48, OPERATIONS = 6 * BLOCKS };
 
-double between(double begin, double end)
-{
-    return device_event_seconds(end) - device_event_seconds(begin);
-}
-
-void begin_events(int events)
-{
-    device_clock_sync_begin();
-    device_reserve_events((size_t)events);
-}
-
 struct passes time_branch(struct branch_settings of, int repeats, struct world *world)
 {
     const int warmups = card_times(3);
@@ -37,7 +26,7 @@ struct passes time_branch(struct branch_settings of, int repeats, struct world *
     device_put(features, host, cells * sizeof *host);
     free(host);
     struct branch *branch = branch_open(of, 0);
-    begin_events(3 * (warmups + repeats));
+    events_begin(3 * (warmups + repeats));
     for (int i = -warmups; i < repeats; i++) {
         const double began = device_record_event();
         branch_forward(branch, features, cells);
@@ -46,7 +35,8 @@ struct passes time_branch(struct branch_settings of, int repeats, struct world *
         const double end = device_record_event();
         device_wait();
         if (i >= 0)
-            forward[i] = between(began, middle), backward[i] = between(middle, end), both[i] = between(began, end);
+            forward[i] = events_between(began, middle), backward[i] = events_between(middle, end),
+            both[i] = events_between(began, end);
         world_heartbeat(world);
     }
     branch_close(branch);
@@ -58,30 +48,6 @@ struct passes time_branch(struct branch_settings of, int repeats, struct world *
 }
 
 /* --- operations ---------------------------------------------------------------------------------------------------- */
-
-/* Return the median of the device's seconds of a call: of `repeats` means of `calls` calls, after `warmups` that do not count. */
-struct timing {
-    int warmups, repeats, calls;
-};
-static double time_call(struct timing how, void (*call)(const void *of), const void *of, struct world *world)
-{
-    how.repeats = card_times(how.repeats);
-    double *seconds = memory_new((size_t)how.repeats, sizeof *seconds);
-    begin_events(2 * (how.warmups + how.repeats));
-    for (int i = -how.warmups; i < how.repeats; i++) {
-        const double began = device_record_event();
-        for (int j = 0; j < how.calls; j++)
-            call(of);
-        const double end = device_record_event();
-        device_wait();
-        if (i >= 0)
-            seconds[i] = between(began, end) / how.calls;
-        world_heartbeat(world);
-    }
-    const double median = stats_quantile(seconds, how.repeats, 0.5);
-    free(seconds);
-    return median;
-}
 
 /* A shape for operations, and memory for the tensors of one. */
 struct bench {
@@ -143,8 +109,8 @@ static double time_operation(struct pointwise_back call, bool is_backward, int c
     struct bench bench;
     open_bench(&bench, call);
     run_forward(&bench);
-    const double seconds =
-        time_call((struct timing){ 1, TIMES, calls }, is_backward ? run_backward : run_forward, &bench, world);
+    const double seconds = repeated_call_seconds((struct call_times){ 1, TIMES, calls },
+                                                 is_backward ? run_backward : run_forward, &bench, world);
     close_bench(&bench);
     return seconds;
 }
@@ -207,7 +173,7 @@ static double enqueue(const struct own_where *where, int which)
     if (!device_is_asynchronous())
         return 0;
     float *x = device_new(MEMORY_MEASURING, 1, sizeof *x);
-    const double seconds = time_call((struct timing){ 0, TIMES, CALLS }, run_fill, &x, where->together);
+    const double seconds = repeated_call_seconds((struct call_times){ 0, TIMES, CALLS }, run_fill, &x, where->together);
     device_free(x);
     return seconds;
 }
@@ -246,45 +212,12 @@ static double triad(const struct own_where *where, int mib)
     float *a = device_new(MEMORY_MEASURING, count, sizeof *a), *b = device_new(MEMORY_MEASURING, count, sizeof *b),
           *y = device_new(MEMORY_MEASURING, count, sizeof *y);
     const struct pointwise call = { .op = POINTWISE_ADD, .rows = 1, .cols = count, .a = a, .b = b, .y = y };
-    const double seconds = time_call((struct timing){ 1, PASSES, calls }, run_pointwise, &call, where->together);
+    const double seconds =
+        repeated_call_seconds((struct call_times){ 1, PASSES, calls }, run_pointwise, &call, where->together);
     device_free(a);
     device_free(b);
     device_free(y);
     return pointwise_count_forward(&call).bytes / seconds;
-}
-
-/* (rows, width) x (width, width) */
-struct product {
-    float *x, *w, *out;
-    int rows, width;
-};
-
-static void run_product(const void *product)
-{
-    const struct product *p = product;
-    device_multiply(p->out, p->x, p->w, p->rows, p->width, p->width);
-}
-
-double time_product(int rows, int width, int repeats, struct world *world)
-{
-    const size_t some = (size_t)rows * (size_t)width, matrix = (size_t)width * (size_t)width;
-    struct product p = { device_new(MEMORY_MEASURING, some, sizeof(float)),
-                         device_new(MEMORY_MEASURING, matrix, sizeof(float)),
-                         device_new(MEMORY_MEASURING, some, sizeof(float)), rows, width };
-    const double seconds = time_call((struct timing){ 0, repeats, 1 }, run_product, &p, world);
-    device_free(p.x);
-    device_free(p.w);
-    device_free(p.out);
-    return seconds;
-}
-
-/* Return operations per second of a product of matrices that fit the cache, or that keep a GPU busy. */
-static double product(const struct own_where *where, int which)
-{
-    enum { OF_CORE = 512, OF_GPU = 4096, PASSES = 3 };
-    const int side = device_is_asynchronous() && !card_is_brief() ? OF_GPU : OF_CORE;
-    (void)which;
-    return 2.0 * side * side * side / time_product(side, side, PASSES, where->together);
 }
 
 /* Return the seconds of the transform for one feature and round. The features are as random as those of the data set: tanhf() takes
@@ -365,7 +298,7 @@ const struct own_cost costs[] = {
     { "triad_8m_bytes_per_s", OWN_RATE, "a far cache: two reads and a write", "GB/s", 1e-9, 8 << 20, triad, 8 },
     { "triad_40m_bytes_per_s", OWN_RATE, "... of tensors of 40 MiB", "GB/s", 1e-9, 40 << 20, triad, 40 },
     { "triad_bytes_per_s", OWN_RATE, "memory: two reads and a write", "GB/s", 1e-9, 192 << 20, triad, 192 },
-    { "product_flops_per_s", OWN_RATE, "matrix products", "GFLOP/s", 1e-9, 3 << 20, product, 0 },
+    PRODUCT_COSTS,
     { WORKER_LOADER_TRANSFORM, OWN_SECONDS, "transform of a feature", "ns", 1e9, 0, transform, 0 },
     { WORKER_LOADER_TAKE, OWN_SECONDS, "taking a worker's batch takes", "us", 1e6, 0, handoff, 0 },
     { "cache_bytes", OWN_STAYS, "cache nearest a core", "KiB", 1.0 / (1 << 10), 0, cache, 1 },

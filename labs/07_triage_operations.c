@@ -43,7 +43,7 @@ static struct watched add_up(const struct watch *watch)
     struct watched seconds = { 0 };
     for (int i = 0; i < watch->calls; i++)
         seconds.of[watch->call[i].op][watch->call[i].is_backward] +=
-            between(watch->call[i].began, watch->call[i].ended);
+            events_between(watch->call[i].began, watch->call[i].ended);
     return seconds;
 }
 
@@ -52,14 +52,14 @@ static double stamp(void)
 {
     enum { STAMPS = 101 };
     double began[STAMPS], seconds[STAMPS];
-    begin_events(2 * STAMPS);
+    events_begin(2 * STAMPS);
     for (int i = 0; i < STAMPS; i++) {
         began[i] = device_record_event();
         seconds[i] = device_record_event();
     }
     device_wait();
     for (int i = 0; i < STAMPS; i++)
-        seconds[i] = between(began[i], seconds[i]);
+        seconds[i] = events_between(began[i], seconds[i]);
     return stats_quantile(seconds, STAMPS, 0.5);
 }
 
@@ -77,7 +77,7 @@ static struct watched watch_branch(struct branch_settings of, int times, struct 
     const double each = stamp();
     for (int i = -2; i < times; i++) {
         watch.calls = 0;
-        begin_events(2 * (calls + 2)); /* also before the first operation of each pass */
+        events_begin(2 * (calls + 2)); /* also before the first operation of each pass */
         branch_watch(branch, i < 0 ? NULL : note, &watch);
         branch_forward(branch, features, cells);
         branch_backward(branch);
@@ -159,7 +159,7 @@ static void write_branch(struct lab *lab, const char *name, struct branch_settin
 static void write_product(struct lab *lab, const struct options *o, struct csv *csv)
 {
     const int rows = o->run.batch_size, width = o->model.of.mlp.hidden_dim;
-    const double seconds = time_product(rows, width, REPEATS, lab_world(lab));
+    const double seconds = product_seconds(rows, width, REPEATS, lab_world(lab));
     const double flops = 2.0 * rows * width * width;
     if (csv)
         write_point(csv, lab_card(lab),

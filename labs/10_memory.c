@@ -49,7 +49,11 @@ static const struct option_row rows[] = {
     { "--tflops", OPTION_NUMBER, offsetof(struct options, tflops), 1e-3, 1e6, "N",
       "what its GPUs reach, in 10^12 operations per second" },
     { "--link-gb", OPTION_NUMBER, offsetof(struct options, link_gb), 1e-3, 1e6, "N",
-      "what the links between them carry, in GB/s" },
+      "what a GPU sends to others, in GB/s" },
+    { "--memory-gb", OPTION_NUMBER, offsetof(struct options, memory_gb), 1e-3, 1e6, "N",
+      "what its update reads and writes, in GB/s" },
+    { "--measured-speeds", OPTION_SWITCH, offsetof(struct options, measured_speeds), 0, 0, "",
+      "for --fit, these three from the newest run in --out: here, or on --platform" },
     { "--parameters", OPTION_NUMBER, offsetof(struct options, parameters), 1, 1e15, "N", "of --zero-table" },
     { 0 },
 };
@@ -126,7 +130,8 @@ int main(int argc, char **argv)
                             .known = 2,
                             .length = 4096,
                             .tflops = 400,
-                            .link_gb = 50 };
+                            .link_gb = 50,
+                            .memory_gb = 2680 };
     base.run.batch_size = 4;
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);

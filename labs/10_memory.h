@@ -9,12 +9,13 @@ struct options {
     struct run run;
     struct workload model; /* its recompute settings are those of the case */
     bool has_zero_table;
-    double parameters;      /* of --zero-table */
-    const char *fit;        /* memory of a rank, into which a model shall fit; NULL: not asked */
-    int known;              /* which model: known_shapes[] */
-    int length;             /* its tokens of a text */
-    double tflops, link_gb; /* its GPUs and the links between them */
-    int every;              /* blocks of which recompute_sqrt keeps one input; 0: the square root of their number */
+    double parameters;                 /* of --zero-table */
+    const char *fit;                   /* memory of a rank, into which a model shall fit; NULL: not asked */
+    int known;                         /* which model: known_shapes[] */
+    int length;                        /* its tokens of a text */
+    double tflops, link_gb, memory_gb; /* speeds that are assumed for --fit; */
+    int measured_speeds;               /* instead of these, those of the newest run */
+    int every; /* blocks of which recompute_sqrt keeps one input; 0: the square root of their number */
     /* Set by the variants: */
     struct zero_plan plan;
     bool leaks; /* keep the outputs of all blocks of each step */
@@ -30,8 +31,50 @@ double moments_bytes(const struct workload *workload);
 /* Bytes that a leaking step keeps. */
 double leak_bytes(const struct options *o);
 
-/* Bytes of mixed-precision Adam: parameters and gradients of 2 bytes; a copy of the parameters and two moments of 4 each. */
+/* What the calculator (10_memory_calculator.c) knows of a model. */
+struct calculated {
+    struct known_shape shape;
+    double parameters, largest;   /* of the model, of its largest layer */
+    struct memory_estimate whole; /* parameters, gradients and moments */
+    double bytes;                 /* of an activation, of a gradient, and of a parameter that a pass uses */
+    double outputs;               /* of the last layer, for each token */
+};
+
+/* How it is trained. */
+struct plan {
+    int ranks, stage;         /* ZeRO's */
+    int batch, micro, length; /* texts of a rank in a step, and of a micro-batch; tokens of a text */
+    struct recomputing recompute;
+};
+
+/* Operations per second of a rank in large products; bytes per second that a rank sends; and that its update reads and writes. */
+struct speeds {
+    double flops, link, memory;
+};
+
+/* Bytes that an update reads and writes for a parameter: four arrays of floats, and three. */
+enum { UPDATE_BYTES = 28 };
+
+/* Own costs that are speeds. Their probes would disturb a run for nothing, as no case's formula has them. */
+#define LARGE_PRODUCT_COST "large_product_flops_per_s"
+#define UPDATE_COST        "update_bytes_per_s"
+
+/* Bytes of mixed-precision Adam: parameters and gradients of 2 bytes; a copy of the parameters and two moments of 4 each. Its total, 16 a
+ * parameter, is that of floats. */
 struct memory_estimate mixed_precision(double parameters);
+
+/* A language model in mixed precision. */
+struct calculated calculated_shape(const struct known_shape *shape);
+
+/* Return the bytes that a rank holds; the seconds of a step. */
+double calculated_bytes(const struct calculated *model, const struct plan *plan);
+double calculated_seconds(const struct calculated *model, const struct plan *plan, const struct speeds *speeds);
+
+/* Read the speeds that the lab's run measured whose results are in this folder. Return false if it lacks one. */
+bool speeds_of_run(const char *folder, struct speeds *speeds);
+
+/* Table calculator.csv. */
+void write_calculator(struct lab *lab, const struct options *base, struct csv *csv);
 
 /* Tables timeline.csv, growth.csv and divided.csv. */
 extern const struct lab_table tables[];

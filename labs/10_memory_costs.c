@@ -105,6 +105,25 @@ static double moments_file(const struct own_where *where, int unused)
     return stats_quantile(seconds, times, 0.5) / (moments_bytes(where->workload) / 1e6);
 }
 
+/* Return bytes per second that the optimizer reads and writes. A median. */
+static double update(const struct own_where *where, int unused)
+{
+    (void)unused;
+    double seconds[TIMES];
+    const int times = card_times(TIMES);
+    struct shape_bench *bench = open_bench(where, (struct recomputing){ 0 });
+    const double parameters = (double)shape_bench_trainer(bench)->count;
+    for (int i = -1; i < times; i++) {
+        const double began = world_now();
+        shape_bench_update(bench);
+        device_wait();
+        if (i >= 0)
+            seconds[i] = world_now() - began;
+    }
+    shape_bench_close(bench);
+    return UPDATE_BYTES * parameters / stats_quantile(seconds, times, 0.5);
+}
+
 /* clang-format off */
 const struct own_cost own_costs[] = {
     { "block_again_s",     OWN_SECONDS, "computing a block again takes",     "us", 1e6, MEMORY_OF_COSTS, again, 0 },
@@ -112,6 +131,8 @@ const struct own_cost own_costs[] = {
     { "block_sum_s",       OWN_SECONDS, "reduce-scatter of a block, just computed", "us", 1e6, MEMORY_OF_COSTS, collective, REDUCE_SCATTER },
     { "block_gather_s",    OWN_SECONDS, "all-gather of a block, just updated",      "us", 1e6, MEMORY_OF_COSTS, collective, ALL_GATHER },
     { MOMENTS_FILE_COST,   OWN_SECONDS, "a MB of moments from a file and back",     "us", 1e6, MEMORY_OF_COSTS, moments_file, 0 },
+    { LARGE_PRODUCT_COST,  OWN_STAYS,   "large products reach",              "GFLOP/s", 1e-9, MEMORY_OF_COSTS, product_measure, 0 },
+    { UPDATE_COST,         OWN_STAYS,   "an update reads and writes",        "GB/s", 1e-9, MEMORY_OF_COSTS, update, 0 },
     { 0 },
 };
 /* clang-format on */

@@ -1,24 +1,11 @@
-/* 10_memory_fit: calculators of lab 10, which measure nothing. --zero-table: the table of the ZeRO paper. --fit: the smallest change after
- * which a well-known model trains within so much memory of each rank.
- *
- *     memory = parameters, gradients, moments of a rank's stage + buffers for whole layers + activations + logits
- *     step   = operations / speed + bytes / link
- *
- * Stage 3 gathers one layer ahead. Attention stores no scores. Logits: 2 bytes, and as floats with their gradient. Six operations a parameter
- * and token, eight if all blocks are computed again, and attention. A rank's batch is cut into micro-batches, whose gradients are added up;
- * stages 2 and 3 send for each of them. Nothing is hidden. A part of the memory stays free, for what is not counted. */
+/* 10_memory_fit: what lab 10 answers without measuring. --zero-table: the table of the ZeRO paper. --fit: the smallest change after which a
+ * well-known model trains within so much memory of each rank, by the calculator (10_memory_calculator.c). A part of the memory stays free,
+ * for what that does not count. */
 #include "10_memory.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-struct memory_estimate mixed_precision(double parameters)
-{
-    return (struct memory_estimate){ .of = { [MEMORY_PARAMETERS] = 2 * parameters,
-                                             [MEMORY_GRADIENTS] = 2 * parameters,
-                                             [MEMORY_MOMENTS] = 12 * parameters } };
-}
 
 bool zero_table(const struct options *o, FILE *out)
 {
@@ -33,136 +20,187 @@ bool zero_table(const struct options *o, FILE *out)
     return true;
 }
 
-/* --- the smallest change ---------------------------------------------------------------------------------------------- */
-
 static const double FREE_SHARE = 0.05;
 
-/* How a model is trained. */
-struct plan {
-    int ranks, stage, micro; /* micro: texts of a micro-batch */
-    bool recomputes;
+/* What is asked: a model on GPUs, and how it is trained without any change. */
+struct question {
+    struct calculated model;
+    struct speeds speeds;
+    double bytes; /* of a rank */
+    struct plan now;
 };
 
-static const struct known_shape *shape_of(const struct options *o)
+static bool fits(const struct question *q, const struct plan *plan)
 {
-    return &known_shapes[o->known];
+    return calculated_bytes(&q->model, plan) <= (1 - FREE_SHARE) * q->bytes;
 }
 
-/* Return the bytes that a rank holds. */
-static double held_bytes(const struct options *o, const struct plan *plan)
+/* --- the smallest change ---------------------------------------------------------------------------------------------- */
+
+enum { RECOMPUTINGS = 4 };
+
+/* The ways to recompute: none, attention alone, runs of as many blocks as there are runs, each block. */
+static void list_recomputings(const struct question *q, struct recomputing how[RECOMPUTINGS])
 {
-    const struct known_shape *s = shape_of(o);
-    const double all = known_shape_parameters(s), tokens = (double)plan->micro * o->length;
-    const struct memory_estimate share = zero_share(mixed_precision(all), plan->stage, plan->ranks);
-    const double largest = 2 * fmax(known_shape_block(s), s->vocabulary * s->width),
-                 buffers = (plan->stage < 2   ? 0
-                            : plan->stage < 3 ? 1
-                                              : 3) *
-                           largest,
-                 of_block = known_shape_token_bytes(s),
-                 kept = plan->recomputes ? s->layers * 2 * s->width + of_block : s->layers * of_block,
-                 logits = s->vocabulary * (2 + 4 + 4);
-    return memory_estimate_sum(&share) + buffers + tokens * (kept + logits);
+    const struct recomputing all[RECOMPUTINGS] = {
+        { 0 }, { .attention_only = true }, { .every = (int)lround(sqrt(q->model.shape.layers)) }, { .every = 1 }
+    };
+    memcpy(how, all, sizeof all);
 }
 
-static bool fits(const struct options *o, const struct plan *plan, double bytes)
+static bool recomputes(const struct plan *plan)
 {
-    return held_bytes(o, plan) <= (1 - FREE_SHARE) * bytes;
+    return plan->recompute.attention_only || plan->recompute.every > 0;
 }
 
-/* Return the seconds of a step, without data and update. */
-static double step_seconds(const struct options *o, const struct plan *plan)
+static int changes_of(const struct question *q, const struct plan *plan)
 {
-    const struct known_shape *s = shape_of(o);
-    const double all = known_shape_parameters(s), tokens = (double)o->run.batch_size * o->length,
-                 micro_batches = ceil((double)o->run.batch_size / plan->micro);
-    const double of_token = 2 * all + 4 * s->layers * s->width * o->length, /* of forward, which backward has twice */
-        passes = tokens * of_token * (plan->recomputes ? 4 : 3);
-    const double rounds = plan->stage < 2 ? 2 : plan->stage < 3 ? micro_batches + 1 : 3 * micro_batches;
-    return passes / (o->tflops * 1e12) + rounds * 2 * all * (plan->ranks - 1) / plan->ranks / (o->link_gb * 1e9);
+    return (plan->ranks > q->now.ranks) + (plan->stage > 0) + (plan->micro < q->now.micro) + recomputes(plan);
 }
 
-/* --- what changes ---------------------------------------------------------------------------------------------------- */
-
-static struct plan plan_as_it_is(const struct options *o)
+static bool is_better(const struct question *q, const struct plan *a, const struct plan *b)
 {
-    return (struct plan){ .ranks = o->run.ranks, .micro = o->run.batch_size };
-}
-
-static int changes_of(const struct options *o, const struct plan *plan)
-{
-    return (plan->ranks > o->run.ranks) + (plan->stage > 0) + (plan->micro < o->run.batch_size) + plan->recomputes;
-}
-
-static bool is_better(const struct options *o, const struct plan *a, const struct plan *b)
-{
-    const int changes = changes_of(o, a) - changes_of(o, b);
-    const double seconds = step_seconds(o, a) - step_seconds(o, b);
+    const int changes = changes_of(q, a) - changes_of(q, b);
+    const double seconds = calculated_seconds(&q->model, a, &q->speeds) - calculated_seconds(&q->model, b, &q->speeds);
     return changes != 0 ? changes < 0 : a->ranks != b->ranks ? a->ranks < b->ranks : seconds < 0;
 }
 
-/* Find the plan with the fewest changes that fits; of these that with the fewest ranks, then the shortest step. Return false if none does. */
-static bool find_fit(const struct options *o, double bytes, struct plan *best)
+/* Take the plan as the best if it fits and is better. */
+static void consider(const struct question *q, const struct plan *plan, struct plan *best)
 {
-    bool found = false;
-    for (int ranks = o->run.ranks; ranks <= RANKS_MOST; ranks *= 2)
-        for (int micro = o->run.batch_size; micro >= 1; micro = micro > 1 ? (micro + 1) / 2 : 0)
-            for (int stage = 0; stage < ZERO_STAGES; stage++)
-                for (int again = 0; again < 2; again++) {
-                    const struct plan plan = {
-                        .ranks = ranks, .stage = stage, .micro = micro, .recomputes = again == 1
-                    };
-                    if (!fits(o, &plan, bytes) || (found && !is_better(o, &plan, best)))
-                        continue;
-                    *best = plan;
-                    found = true;
+    if (fits(q, plan) && (best->ranks == 0 || is_better(q, plan, best)))
+        *best = *plan;
+}
+
+/* Find the plan with the fewest changes that fits; of these that with the fewest ranks, then the shortest step. Its ranks are 0 if none
+ * does. */
+static struct plan find_fit(const struct question *q)
+{
+    struct recomputing how[RECOMPUTINGS];
+    struct plan plan = q->now, best = { .ranks = 0 };
+    list_recomputings(q, how);
+    for (plan.ranks = q->now.ranks; plan.ranks <= RANKS_MOST; plan.ranks *= 2)
+        for (plan.micro = q->now.micro; plan.micro >= 1; plan.micro = plan.micro > 1 ? (plan.micro + 1) / 2 : 0)
+            for (plan.stage = 0; plan.stage < ZERO_STAGES; plan.stage++)
+                for (int i = 0; i < RECOMPUTINGS; i++) {
+                    plan.recompute = how[i];
+                    consider(q, &plan, &best);
                 }
-    return found;
+    return best;
 }
 
 /* --- what is printed ------------------------------------------------------------------------------------------------- */
 
-/* Return what a plan changes: "ZeRO 3, micro-batches of 1". Free it. */
-static char *text_of(const struct options *o, const struct plan *plan)
+/* Append a change to a text. */
+static void add_change(char **text, char *change)
 {
-    char *micro =
-        plan->micro < o->run.batch_size ? memory_text(", micro-batches of %d", plan->micro) : memory_text("%s", "");
-    char *stage = plan->stage > 0 ? memory_text(", ZeRO %d", plan->stage) : memory_text("%s", "");
-    char *ranks = plan->ranks > o->run.ranks ? memory_text(", %d ranks", plan->ranks) : memory_text("%s", "");
-    char *all = memory_text("%s%s%s%s", micro, plan->recomputes ? ", recompute all" : "", stage, ranks);
-    char *text = memory_text("%s", changes_of(o, plan) > 0 ? all + 2 : "as it is");
-    free(micro);
-    free(stage);
-    free(ranks);
-    free(all);
+    char *longer = memory_text("%s%s%s", *text, **text ? ", " : "", change);
+    free(*text);
+    free(change);
+    *text = longer;
+}
+
+/* Return what a plan changes: "4 micro-batches of 1, ZeRO 3". Free it. */
+static char *text_of(const struct question *q, const struct plan *plan)
+{
+    char *text = memory_text("%s", "");
+    if (plan->micro < q->now.micro)
+        add_change(&text,
+                   memory_text("%d micro-batches of %d", (plan->batch + plan->micro - 1) / plan->micro, plan->micro));
+    if (plan->recompute.attention_only)
+        add_change(&text, memory_text("%s", "recompute attention"));
+    else if (plan->recompute.every == 1)
+        add_change(&text, memory_text("%s", "recompute each block"));
+    else if (plan->recompute.every > 1)
+        add_change(&text, memory_text("recompute runs of %d blocks", plan->recompute.every));
+    if (plan->stage > 0)
+        add_change(&text, memory_text("ZeRO %d", plan->stage));
+    if (plan->ranks > q->now.ranks)
+        add_change(&text, memory_text("%d ranks", plan->ranks));
+    if (!*text)
+        add_change(&text, memory_text("%s", "as it is"));
     return text;
 }
 
-static void print_plan(FILE *out, const struct options *o, const struct plan *plan, double bytes)
+static void print_plan(FILE *out, const struct question *q, const struct plan *plan)
 {
-    char *text = text_of(o, plan);
-    fprintf(out, "%-50s %9.1f %9.2f  %s\n", text, held_bytes(o, plan) / 1e9, step_seconds(o, plan),
-            fits(o, plan, bytes) ? "yes" : "no");
+    char *text = text_of(q, plan);
+    fprintf(out, "%-58s %9.1f %9.2f  %s\n", text, calculated_bytes(&q->model, plan) / 1e9,
+            calculated_seconds(&q->model, plan, &q->speeds), fits(q, plan) ? "yes" : "no");
     free(text);
 }
 
-/* Print how far memory was predicted wrongly in the newest run of this lab. */
-static void print_error(FILE *out, const struct options *o)
+/* Print each change by itself. */
+static void print_single_changes(FILE *out, const struct question *q)
 {
-    char *path = memory_text("%s/10_memory/summary.csv", o->run.out);
-    struct csv_table table = csv_open_if_there(path, (const char *const[]){ "held_mb", "predicted_held_mb", NULL });
-    double most = 0;
-    for (int row = 0; row < table.rows; row++)
-        most = fmax(most, fabs(csv_value(&table, row, "predicted_held_mb") / csv_value(&table, row, "held_mb") - 1));
-    if (table.rows > 0)
+    struct recomputing how[RECOMPUTINGS];
+    struct plan plan = q->now;
+    list_recomputings(q, how);
+    print_plan(out, q, &plan);
+    plan.micro = 1;
+    if (q->now.micro > 1)
+        print_plan(out, q, &plan);
+    plan.micro = q->now.micro;
+    for (int i = 1; i < RECOMPUTINGS; i++) {
+        plan.recompute = how[i];
+        print_plan(out, q, &plan);
+    }
+    plan.recompute = how[0];
+    for (plan.stage = 1; plan.stage < ZERO_STAGES && q->now.ranks > 1; plan.stage++)
+        print_plan(out, q, &plan);
+}
+
+/* Columns of summary.csv: what a rank holds of its model, by owner, and more that a run must have. */
+static const char *const owner_columns[] = { "parameters_mb",    "gradients_mb", "moments_mb",      "activations_mb",
+                                             "communication_mb", "case",         "slowest_step_ms", NULL };
+enum { OWNERS_OF_MODEL = 5 };
+
+/* How far the calculator was off in a run's cases: memory by a share, a step as a multiple of the measured one. */
+struct errors {
+    int cases;
+    double memory, shortest, longest;
+};
+
+static struct errors errors_of(const struct csv_table *calculated, const struct csv_table *measured)
+{
+    struct errors e = { .shortest = INFINITY };
+    for (int row = 0; row < calculated->rows; row++) {
+        const int there = csv_find(measured, "case", csv_field(calculated, row, "case"));
+        double held = 0;
+        for (int i = 0; i < OWNERS_OF_MODEL; i++)
+            held += csv_value(measured, there, owner_columns[i]);
+        if (there < 0)
+            continue;
+        const double step = csv_value(calculated, row, "calculated_ms") / csv_value(measured, there, "slowest_step_ms");
+        e.cases++;
+        e.memory = fmax(e.memory, fabs(csv_value(calculated, row, "calculated_mb") / held - 1));
+        e.shortest = fmin(e.shortest, step);
+        e.longest = fmax(e.longest, step);
+    }
+    return e;
+}
+
+/* Print these errors of this lab's newest run. */
+static void print_error(FILE *out, const char *folder)
+{
+    char *ours = memory_text("%s/calculator.csv", folder), *theirs = memory_text("%s/summary.csv", folder);
+    struct csv_table calculated = csv_open_if_there(
+                         ours, (const char *const[]){ "case", "calculated_mb", "calculated_ms", NULL }),
+                     measured = csv_open_if_there(theirs, owner_columns);
+    const struct errors e = errors_of(&calculated, &measured);
+    if (e.cases > 0)
         fprintf(out,
-                "Error of the rules: in this machine's run of %d cases at most %.2f %% of what a rank held (%s).\n",
-                table.rows, 100 * most, path);
+                "Error of the calculator in the newest run, %d cases of a small model (%s): memory at most %.1f %%; a "
+                "step\n"
+                "came out as %.2f to %.2f of the measured one, because small products are slower than large ones.\n",
+                e.cases, folder, 100 * e.memory, e.shortest, e.longest);
     else
-        fprintf(out, "Error of the rules: not known here, since there is no %s; build/bin/10_memory measures it.\n",
-                path);
-    csv_free(&table);
-    free(path);
+        fprintf(out, "Error of the calculator: not known, since there is no %s; build/bin/10_memory measures it.\n",
+                ours);
+    csv_free(&calculated);
+    csv_free(&measured);
+    free(ours);
+    free(theirs);
 }
 
 /* Read "80GB", "80 GB", "80" or "512MB"; NaN if it is none of these. */
@@ -179,6 +217,27 @@ static double bytes_in(const char *text)
     return end == text || !(number > 0) ? (double)NAN : number * unit;
 }
 
+/* Return the speeds that the options give, or those of the newest run. */
+static struct speeds speeds_of(const struct options *o, const char *folder)
+{
+    struct speeds speeds = { o->tflops * 1e12, o->link_gb * 1e9, o->memory_gb * 1e9 };
+    if (o->measured_speeds && !speeds_of_run(folder, &speeds))
+        die(STATUS_USAGE,
+            "--measured-speeds, but %s has no card.csv with the three speeds; run this lab there with at least two "
+            "ranks",
+            folder);
+    return speeds;
+}
+
+/* Return the folder of this lab's newest run, here or on the simulated machine that the options name. Free it. */
+static char *folder_of(const struct options *o)
+{
+    char *of_machine = run_folder(&o->run, o->run.platform ? o->run.platform : "here"),
+         *folder = memory_text("%s/10_memory", of_machine);
+    free(of_machine);
+    return folder;
+}
+
 bool fit(const struct options *o, FILE *out)
 {
     if (!o->fit)
@@ -188,29 +247,35 @@ bool fit(const struct options *o, FILE *out)
         die(STATUS_USAGE, "--fit '%s' is no size; write 80GB, 80GiB or 512MB", o->fit);
     if (!out)
         return true;
-    struct plan plan = plan_as_it_is(o), best = { 0 };
-    fprintf(out, "%s: %.0f parameters. Each of %d ranks trains %d texts of %d tokens in a step.\n\n%-50s %9s %9s  %s\n",
-            shape_of(o)->name, known_shape_parameters(shape_of(o)), o->run.ranks, o->run.batch_size, o->length,
-            "change", "GB a rank", "step (s)", "fits");
-    print_plan(out, o, &plan, bytes);
-    if (o->run.batch_size > 1)
-        print_plan(out, o, &(struct plan){ .ranks = plan.ranks, .micro = 1 }, bytes);
-    print_plan(out, o, &(struct plan){ .ranks = plan.ranks, .micro = plan.micro, .recomputes = true }, bytes);
-    for (int stage = 1; stage < ZERO_STAGES && o->run.ranks > 1; stage++)
-        print_plan(out, o, &(struct plan){ .ranks = plan.ranks, .micro = plan.micro, .stage = stage }, bytes);
-    if (find_fit(o, bytes, &best)) {
+    char *folder = folder_of(o);
+    const struct question q = {
+        .model = calculated_shape(&known_shapes[o->known]),
+        .speeds = speeds_of(o, folder),
+        .bytes = bytes,
+        .now = { .ranks = o->run.ranks, .batch = o->run.batch_size, .micro = o->run.batch_size, .length = o->length }
+    };
+    fprintf(out, "%s: %.0f parameters. Each of %d ranks trains %d texts of %d tokens in a step.\n\n%-58s %9s %9s  %s\n",
+            q.model.shape.name, q.model.parameters, q.now.ranks, q.now.batch, o->length, "change", "GB a rank",
+            "step (s)", "fits");
+    print_single_changes(out, &q);
+    const struct plan best = find_fit(&q);
+    if (best.ranks > 0) {
         fprintf(out, "\nSmallest change that fits into %s:\n", o->fit);
-        print_plan(out, o, &best, bytes);
+        print_plan(out, &q, &best);
     } else {
         fprintf(out, "\nNothing fits into %s, up to %d ranks.\n", o->fit, RANKS_MOST);
     }
-    fputc('\n', out);
-    print_error(out, o);
     fprintf(out,
-            "Assumed: mixed-precision Adam, %g TFLOP/s on each GPU, %g GB/s each way between them, nothing hidden; the "
-            "step is without "
-            "data and update.\nNot counted: the framework, fragments of its allocator, and what dropout keeps; %g %% "
-            "of the memory are left for that.\n",
-            o->tflops, o->link_gb, 100 * FREE_SHARE);
+            "\nSpeeds, %s: %.4g TFLOP/s on each GPU, %.4g GB/s each way between them, %.4g GB/s of memory for the "
+            "update.\n",
+            o->measured_speeds ? "measured by the newest run" : "assumed (--tflops, --link-gb, --memory-gb)",
+            q.speeds.flops / 1e12, q.speeds.link / 1e9, q.speeds.memory / 1e9);
+    print_error(out, folder);
+    fprintf(out,
+            "Assumed: mixed-precision Adam, nothing hidden, no time for data.\nNot counted: the framework, fragments "
+            "of its "
+            "allocator, and what dropout keeps; %g %% of the memory are left for that.\n",
+            100 * FREE_SHARE);
+    free(folder);
     return true;
 }

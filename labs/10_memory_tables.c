@@ -1,5 +1,5 @@
 /* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; growth.csv, how activations grow with batch, length,
- * blocks and width; and divided.csv, how memory shrinks with ranks and precision in each stage. */
+ * blocks and width; and divided.csv, how memory shrinks with ranks and precision in each stage. calculator.csv is the calculator's. */
 #include "10_memory.h"
 
 #include <math.h>
@@ -15,8 +15,10 @@ enum { EVENTS_MOST = 4096 };
 
 /* What is in use after each change, since the step began. */
 struct events {
+    enum work_pass pass; /* that runs now */
     int count;
     struct event {
+        enum work_pass pass;
         double at;
         size_t of[MEMORY_OWNERS];
     } event[EVENTS_MOST];
@@ -28,6 +30,7 @@ static void note(void *argument, enum memory_place place, const struct ledger_su
     if (events->count == EVENTS_MOST || place != device_place())
         return;
     struct event *event = &events->event[events->count++];
+    event->pass = events->pass;
     event->at = world_now();
     memcpy(event->of, now->of, sizeof event->of);
 }
@@ -42,6 +45,7 @@ static void put_events(struct csv *csv, const char *name, const struct events *e
         do {
             csv_text(csv, "case", name);
             csv_ms(csv, "at_ms", events->event[i].at - began);
+            csv_text(csv, "pass", work_passes[events->event[i].pass]);
             for (int owner = 0; owner < DRAWN; owner++) {
                 char *column = memory_text("%s_mb", memory_owner_names[drawn[owner]]);
                 csv_number(csv, column, (double)events->event[i].of[drawn[owner]] / 1e6);
@@ -58,11 +62,16 @@ static struct zero *begin_training(struct lab *lab, const struct options *o, str
     return zero_open(&o->model, o->run.seed, t->most, o->plan, collective, NULL);
 }
 
-static void train_step(struct trainer *t, struct zero *zero)
+/* Train for a step, and say in *pass what runs. */
+static void train_step(struct trainer *t, struct zero *zero, enum work_pass *pass)
 {
+    *pass = WORK_FETCH;
     const struct batch *batch = trainer_next(t, NO_STALL);
+    *pass = WORK_FORWARD;
     zero_forward(zero, batch);
+    *pass = WORK_BACKWARD;
     zero_backward(zero, batch);
+    *pass = WORK_UPDATE;
     zero_update(zero);
     device_wait();
 }
@@ -78,12 +87,12 @@ static void write_timeline(struct lab *lab, const struct options *base, struct c
     const struct options *o;
     for (int i = 0; (o = lab_case(lab, i, &name)); i++) {
         struct zero *zero = begin_training(lab, o, collective);
-        train_step(t, zero);
+        train_step(t, zero, &events->pass);
         events->count = 0;
         world_barrier(lab_world(lab));
         const double began = world_now();
         ledger_watch(note, events);
-        train_step(t, zero);
+        train_step(t, zero, &events->pass);
         ledger_watch(NULL, NULL);
         zero_close(zero);
         if (csv)
@@ -201,8 +210,9 @@ static double held_in_stage(struct lab *lab, const struct options *base, struct 
     struct options o = *base;
     o.plan.stage = stage;
     struct zero *zero = begin_training(lab, &o, collective);
+    enum work_pass unused;
     ledger_restart_peak();
-    train_step(lab_trainer(lab), zero);
+    train_step(lab_trainer(lab), zero, &unused);
     const struct ledger_peak peak = ledger_peak(device_place());
     zero_close(zero);
     double held = 0;
@@ -236,5 +246,6 @@ const struct lab_table tables[] = {
     { "timeline.csv", is_whole, write_timeline, NULL },
     { "growth.csv", is_whole, write_growth, NULL },
     { "divided.csv", is_whole, write_divided, NULL },
+    { "calculator.csv", is_whole, write_calculator, NULL },
     { 0 },
 };

@@ -130,8 +130,15 @@ if (of_this_run(timeline_csv)) {
     set format y "%g"
     set grid y lt 1 lc rgb rule
     set ylabel "activations in use (MB)"
+    # Milliseconds and MB at which backward begins, of a case.
+    backward_at(case) = system('awk -F, -v name='.case.' ''$1 == name && $3 == "backward" { print $2, $7; exit }'' <'.in_shell(timeline_csv))
+    do for [case in watched] {
+        at = backward_at(case)
+        if (words(at) == 2) { set label "" at first number(word(at, 1)), first number(word(at, 2)) point pointtype 7 pointsize 1 lc rgb watched_look(case) front }
+    }
     eval key_clear
     do for [case in watched] { eval key_entry("lying", "nohead linewidth 2 lc rgb '".watched_look(case)."'", label(case)) }
+    eval key_entry("point", "pointtype 7 pointsize 1 lc rgb 'black'", "backward begins")
     do for [format in formats] {
         eval output("in_use", format)
         plot for [case in watched] timeline_csv using (strcol("case") eq case ? column("at_ms") : NaN):"activations_mb" with steps linewidth 2 lc rgb watched_look(case) notitle

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "card/brief.h"
+#include "card/call_times.h"
 #include "card/gradient_costs.h"
 #include "card/handoff.h"
 #include "card/sweep.h"

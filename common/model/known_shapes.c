@@ -1,5 +1,7 @@
 #include "model/known_shapes.h"
 
+#include <math.h>
+
 /* clang-format off */
 const struct known_shape known_shapes[KNOWN_SHAPES] = {
     /*                                                                                            gated tied   biases qkv */
@@ -40,9 +42,37 @@ double known_shape_parameters(const struct known_shape *s)
     return s->layers * known_shape_block(s) + embeddings * s->width + norm(s);
 }
 
+/* Width inside a block's MLP, of all arrays that are there at a time in a pass. */
+static double widest(const struct known_shape *s)
+{
+    return s->inner * (s->is_gated ? 2 : 1);
+}
+
 /* Input and output of both norms, queries, what attention gives (2 bytes each), keys and values; and inside the MLP one array for each matrix
  * that widens and what becomes of it: two arrays, or four if gated. */
 double known_shape_token_bytes(const struct known_shape *s)
 {
-    return 2 * (6 * s->width + 2 * shared_width(s) + (s->is_gated ? 4 : 2) * s->inner);
+    return 2 * (6 * s->width + 2 * shared_width(s) + 2 * widest(s));
+}
+
+double known_shape_attention_bytes(const struct known_shape *s)
+{
+    return 2 * (3 * s->width + 2 * shared_width(s));
+}
+
+double known_shape_way_bytes(const struct known_shape *s)
+{
+    return 2 * (2 * s->width + fmax(s->width + 2 * shared_width(s), widest(s)));
+}
+
+/* Two products of attention, of a token with all of its text; two operations for a multiplication and its addition. */
+double known_shape_attention_flops(const struct known_shape *s, double length)
+{
+    return 2 * (s->width * (s->width + 2 * shared_width(s)) + 2 * length * s->width);
+}
+
+double known_shape_block_flops(const struct known_shape *s, double length)
+{
+    const double matrices = s->is_gated ? 3 : 2;
+    return known_shape_attention_flops(s, length) + 2 * s->width * (s->width + matrices * s->inner);
 }

@@ -17,7 +17,9 @@ own_tables() # FOLDER: what is in use comes back to what it was; what is held is
     [ ! -e "$1/divided.csv" ] || awk -F, -v gpu="$([[ $way == nccl || $way == shared || $way == staged ]] && echo 1)" '/^#/ || $1 == "precision" { next }
         $8 != "" { rows++; if ($8 - $7 < 0 || $8 - $7 > (gpu ? 0.1 : 0.01)) bad = 1 }
         END { exit bad || rows != 4 }' "$1/divided.csv" || return
+    [ ! -e "$1/calculator.csv" ] || awk -F, '/^#/ || $1 == "case" { next } { rows++; if (!($2 > 0) || ($3 != "" && !($3 > 0))) bad = 1 } END { exit bad || rows != 8 }' "$1/calculator.csv" || return
     [ ! -e "$1/timeline.csv" ] || awk -F, '/^#/ || $1 == "case" { next }
-        { if (!($1 in first)) first[$1] = $6; last[$1] = $6; if ($2 < at[$1]) bad = 1; at[$1] = $2; if (!($1 in least) || $7 < least[$1]) least[$1] = $7; whole[$1] = $7 }
-        END { for (c in last) { cases++; if (last[c] > first[c] || whole[c] > least[c]) bad = 1 } exit bad || cases != 13 }' "$1/timeline.csv"
+        { if (!($1 in first)) first[$1] = $7; last[$1] = $7; if ($2 < at[$1]) bad = 1; at[$1] = $2; if (!($1 in least) || $8 < least[$1]) least[$1] = $8; whole[$1] = $8 }
+        $3 == "backward" { backward[$1] = 1 }
+        END { for (c in last) { cases++; if (last[c] > first[c] || whole[c] > least[c] || !backward[c]) bad = 1 } exit bad || cases != 13 }' "$1/timeline.csv"
 }
