@@ -62,16 +62,23 @@ static struct zero *begin_training(struct lab *lab, const struct options *o, str
     return zero_open(&o->model, o->run.seed, t->most, o->plan, collective, NULL);
 }
 
-/* Train for a step, and say in *pass what runs. */
-static void train_step(struct trainer *t, struct zero *zero, enum work_pass *pass)
+/* A pass begins: note what is in use now. */
+static void begin_pass(struct events *events, enum work_pass pass)
 {
-    *pass = WORK_FETCH;
+    const struct ledger_sums now = ledger_now(device_place());
+    events->pass = pass;
+    note(events, device_place(), &now);
+}
+
+static void train_step(struct trainer *t, struct zero *zero, struct events *events)
+{
+    begin_pass(events, WORK_FETCH);
     const struct batch *batch = trainer_next(t, NO_STALL);
-    *pass = WORK_FORWARD;
+    begin_pass(events, WORK_FORWARD);
     zero_forward(zero, batch);
-    *pass = WORK_BACKWARD;
+    begin_pass(events, WORK_BACKWARD);
     zero_backward(zero, batch);
-    *pass = WORK_UPDATE;
+    begin_pass(events, WORK_UPDATE);
     zero_update(zero);
     device_wait();
 }
@@ -87,12 +94,12 @@ static void write_timeline(struct lab *lab, const struct options *base, struct c
     const struct options *o;
     for (int i = 0; (o = lab_case(lab, i, &name)); i++) {
         struct zero *zero = begin_training(lab, o, collective);
-        train_step(t, zero, &events->pass);
+        train_step(t, zero, events);
         events->count = 0;
         world_barrier(lab_world(lab));
         const double began = world_now();
         ledger_watch(note, events);
-        train_step(t, zero, &events->pass);
+        train_step(t, zero, events);
         ledger_watch(NULL, NULL);
         zero_close(zero);
         if (csv)
@@ -210,9 +217,10 @@ static double held_in_stage(struct lab *lab, const struct options *base, struct 
     struct options o = *base;
     o.plan.stage = stage;
     struct zero *zero = begin_training(lab, &o, collective);
-    enum work_pass unused;
+    struct events *unused = memory_new(1, sizeof *unused);
     ledger_restart_peak();
-    train_step(lab_trainer(lab), zero, &unused);
+    train_step(lab_trainer(lab), zero, unused);
+    free(unused);
     const struct ledger_peak peak = ledger_peak(device_place());
     zero_close(zero);
     double held = 0;
