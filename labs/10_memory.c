@@ -43,9 +43,11 @@ static const struct option_row rows[] = {
     { "--zero-table", OPTION_SWITCH, offsetof(struct options, has_zero_table), 0, 0, "",
       "print what a rank of --ranks holds in each stage, and measure nothing" },
     { "--fit", OPTION_TEXT, offsetof(struct options, fit), 0, 0, "80GB",
-      "print the smallest change after which --model fits into so much memory of each rank, and measure nothing" },
+      "print the smallest change after which --model fits into so much memory of each rank (80GiB, 512MB), and measure "
+      "nothing" },
     { "--model", OPTION_CHOICE, offsetof(struct options, known), 0, 0, KNOWN_SHAPES_WORDS, "of --fit" },
-    { "--length", OPTION_INTEGER, offsetof(struct options, length), 1, 1 << 24, "N", "tokens of its texts" },
+    { "--length", OPTION_INTEGER, offsetof(struct options, length), 0, 1 << 24, "N",
+      "tokens of its texts; 0: as many as it has positions for, or 4096" },
     { "--tflops", OPTION_NUMBER, offsetof(struct options, tflops), 1e-3, 1e6, "N",
       "what its GPUs reach, in 10^12 operations per second" },
     { "--link-gb", OPTION_NUMBER, offsetof(struct options, link_gb), 1e-3, 1e6, "N",
@@ -53,7 +55,7 @@ static const struct option_row rows[] = {
     { "--memory-gb", OPTION_NUMBER, offsetof(struct options, memory_gb), 1e-3, 1e6, "N",
       "what its update reads and writes, in GB/s" },
     { "--measured-speeds", OPTION_SWITCH, offsetof(struct options, measured_speeds), 0, 0, "",
-      "for --fit, these three from the newest run in --out: here, or on --platform" },
+      "for --fit, these three from the newest run in --out, here or on --platform; a GPU's with --precision bf16" },
     { "--parameters", OPTION_NUMBER, offsetof(struct options, parameters), 1, 1e15, "N", "of --zero-table" },
     { 0 },
 };
@@ -128,7 +130,6 @@ int main(int argc, char **argv)
                             .model = stacked_transformer,
                             .parameters = 7.5e9,
                             .known = 2,
-                            .length = 4096,
                             .tflops = 400,
                             .link_gb = 50,
                             .memory_gb = 2680 };

@@ -66,7 +66,8 @@ struct memory_estimate mixed_precision(double parameters);
 /* A language model in mixed precision. */
 struct calculated calculated_shape(const struct known_shape *shape);
 
-/* Return the bytes that a rank holds; the seconds of a step. */
+/* Return the bytes that a rank holds, by owner and in all; the seconds of a step. */
+struct memory_estimate calculated_memory(const struct calculated *model, const struct plan *plan);
 double calculated_bytes(const struct calculated *model, const struct plan *plan);
 double calculated_seconds(const struct calculated *model, const struct plan *plan, const struct speeds *speeds);
 

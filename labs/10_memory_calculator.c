@@ -75,16 +75,24 @@ static double kept_bytes(const struct calculated *model, const struct plan *plan
     return each * (fmax(begin, before) - attention);
 }
 
-double calculated_bytes(const struct calculated *model, const struct plan *plan)
+struct memory_estimate calculated_memory(const struct calculated *model, const struct plan *plan)
 {
-    const double tokens = (double)plan->micro * plan->length, each = model->bytes / 2;
-    const struct memory_estimate share = zero_share(model->whole, plan->stage, plan->ranks);
-    const double buffers = plan->stage < 2 || plan->ranks == 1 ? 0
+    const double tokens = (double)plan->micro * plan->length, each = model->bytes / 2,
+                 buffers = plan->stage < 2 || plan->ranks == 1 ? 0
                            : plan->stage < 3                   ? 1
                                                                : 2,
                  embedded = 2 * model->shape.width, way = known_shape_way_bytes(&model->shape);
-    return memory_estimate_sum(&share) + buffers * model->bytes * model->largest +
-           tokens * (kept_bytes(model, plan) + each * (embedded + way) + model->outputs * (model->bytes + 4 + 4));
+    struct memory_estimate memory = zero_share(model->whole, plan->stage, plan->ranks);
+    memory.of[MEMORY_COMMUNICATION] = buffers * model->bytes * model->largest;
+    memory.of[MEMORY_ACTIVATIONS] =
+        tokens * (kept_bytes(model, plan) + each * (embedded + way) + model->outputs * (model->bytes + 4 + 4));
+    return memory;
+}
+
+double calculated_bytes(const struct calculated *model, const struct plan *plan)
+{
+    const struct memory_estimate memory = calculated_memory(model, plan);
+    return memory_estimate_sum(&memory);
 }
 
 /* --- time ------------------------------------------------------------------------------------------------------------ */

@@ -20,15 +20,25 @@ bool zero_table(const struct options *o, FILE *out)
     return true;
 }
 
-static const double FREE_SHARE = 0.05;
+static const double FREE_SHARE = 0.1;
+enum { USUAL_LENGTH = 4096 };
 
 /* What is asked: a model on GPUs, and how it is trained without any change. */
 struct question {
     struct calculated model;
     struct speeds speeds;
-    double bytes; /* of a rank */
+    double bytes;     /* of a rank */
+    int global_batch; /* texts of all ranks in a step */
     struct plan now;
 };
+
+/* Return the plan on so many ranks: they train the same global batch, or one text each if there are more. */
+static struct plan on_ranks(const struct question *q, struct plan plan, int ranks)
+{
+    plan.ranks = ranks;
+    plan.batch = plan.micro = (q->global_batch + ranks - 1) / ranks;
+    return plan;
+}
 
 static bool fits(const struct question *q, const struct plan *plan)
 {
@@ -55,14 +65,14 @@ static bool recomputes(const struct plan *plan)
 
 static int changes_of(const struct question *q, const struct plan *plan)
 {
-    return (plan->ranks > q->now.ranks) + (plan->stage > 0) + (plan->micro < q->now.micro) + recomputes(plan);
+    return (plan->ranks > q->now.ranks) + (plan->stage > 0) + (plan->micro < plan->batch) + recomputes(plan);
 }
 
 static bool is_better(const struct question *q, const struct plan *a, const struct plan *b)
 {
-    const int changes = changes_of(q, a) - changes_of(q, b);
+    const int ranks = a->ranks - b->ranks, changes = changes_of(q, a) - changes_of(q, b);
     const double seconds = calculated_seconds(&q->model, a, &q->speeds) - calculated_seconds(&q->model, b, &q->speeds);
-    return changes != 0 ? changes < 0 : a->ranks != b->ranks ? a->ranks < b->ranks : seconds < 0;
+    return ranks != 0 ? ranks < 0 : changes != 0 ? changes < 0 : seconds < 0;
 }
 
 /* Take the plan as the best if it fits and is better. */
@@ -72,20 +82,22 @@ static void consider(const struct question *q, const struct plan *plan, struct p
         *best = *plan;
 }
 
-/* Find the plan with the fewest changes that fits; of these that with the fewest ranks, then the shortest step. Its ranks are 0 if none
- * does. */
+/* Find the plan with the fewest ranks that fits; of these that with the fewest changes, then the shortest step. Its ranks are 0 if none
+ * does. More ranks are multiples of those that are asked for. */
 static struct plan find_fit(const struct question *q)
 {
     struct recomputing how[RECOMPUTINGS];
-    struct plan plan = q->now, best = { .ranks = 0 };
+    struct plan best = { .ranks = 0 };
     list_recomputings(q, how);
-    for (plan.ranks = q->now.ranks; plan.ranks <= RANKS_MOST; plan.ranks *= 2)
-        for (plan.micro = q->now.micro; plan.micro >= 1; plan.micro = plan.micro > 1 ? (plan.micro + 1) / 2 : 0)
+    for (int ranks = q->now.ranks; ranks <= RANKS_MOST && best.ranks == 0; ranks += q->now.ranks) {
+        struct plan plan = on_ranks(q, q->now, ranks);
+        for (; plan.micro >= 1; plan.micro = plan.micro > 1 ? (plan.micro + 1) / 2 : 0)
             for (plan.stage = 0; plan.stage < ZERO_STAGES; plan.stage++)
                 for (int i = 0; i < RECOMPUTINGS; i++) {
                     plan.recompute = how[i];
                     consider(q, &plan, &best);
                 }
+    }
     return best;
 }
 
@@ -104,7 +116,7 @@ static void add_change(char **text, char *change)
 static char *text_of(const struct question *q, const struct plan *plan)
 {
     char *text = memory_text("%s", "");
-    if (plan->micro < q->now.micro)
+    if (plan->micro < plan->batch)
         add_change(&text,
                    memory_text("%d micro-batches of %d", (plan->batch + plan->micro - 1) / plan->micro, plan->micro));
     if (plan->recompute.attention_only)
@@ -116,16 +128,27 @@ static char *text_of(const struct question *q, const struct plan *plan)
     if (plan->stage > 0)
         add_change(&text, memory_text("ZeRO %d", plan->stage));
     if (plan->ranks > q->now.ranks)
-        add_change(&text, memory_text("%d ranks", plan->ranks));
+        add_change(&text,
+                   memory_text("%d ranks with %d text%s each", plan->ranks, plan->batch, plan->batch > 1 ? "s" : ""));
     if (!*text)
-        add_change(&text, memory_text("%s", "as it is"));
+        add_change(&text, memory_text("%s", "no change"));
     return text;
+}
+
+static void print_heads(FILE *out)
+{
+    fprintf(out, "%-56s %10s %9s %11s %7s %9s  %s\n%56s %10s %9s %11s %7s\n", "change", "parameters", "optimizer",
+            "activations", "all", "step", "fits", "", "+gradients", "", "+buffers", "GB");
 }
 
 static void print_plan(FILE *out, const struct question *q, const struct plan *plan)
 {
+    const struct memory_estimate memory = calculated_memory(&q->model, plan);
+    const double *of = memory.of;
     char *text = text_of(q, plan);
-    fprintf(out, "%-58s %9.1f %9.2f  %s\n", text, calculated_bytes(&q->model, plan) / 1e9,
+    fprintf(out, "%-56s %10.1f %9.1f %11.1f %7.1f %7.2f s  %s\n", text,
+            (of[MEMORY_PARAMETERS] + of[MEMORY_GRADIENTS]) / 1e9, of[MEMORY_MOMENTS] / 1e9,
+            (of[MEMORY_ACTIVATIONS] + of[MEMORY_COMMUNICATION]) / 1e9, memory_estimate_sum(&memory) / 1e9,
             calculated_seconds(&q->model, plan, &q->speeds), fits(q, plan) ? "yes" : "no");
     free(text);
 }
@@ -181,7 +204,7 @@ static struct errors errors_of(const struct csv_table *calculated, const struct 
 }
 
 /* Print these errors of this lab's newest run. */
-static void print_error(FILE *out, const char *folder)
+static void print_error(FILE *out, const char *folder, const char *results)
 {
     char *ours = memory_text("%s/calculator.csv", folder), *theirs = memory_text("%s/summary.csv", folder);
     struct csv_table calculated = csv_open_if_there(
@@ -189,19 +212,46 @@ static void print_error(FILE *out, const char *folder)
                      measured = csv_open_if_there(theirs, owner_columns);
     const struct errors e = errors_of(&calculated, &measured);
     if (e.cases > 0)
-        fprintf(out,
-                "Error of the calculator in the newest run, %d cases of a small model (%s): memory at most %.1f %%; a "
-                "step\n"
-                "came out as %.2f to %.2f of the measured one, because small products are slower than large ones.\n",
-                e.cases, folder, 100 * e.memory, e.shortest, e.longest);
+        fprintf(
+            out,
+            "Error of the calculator for %d cases of a small model in the newest run (%s):\n"
+            "memory at most %.1f %%. Steps came out as %.2f to %.2f of the measured ones: small products are slower "
+            "than large ones.\n",
+            e.cases, folder, 100 * e.memory, e.shortest, e.longest);
     else
-        fprintf(out, "Error of the calculator: not known, since there is no %s; build/bin/10_memory measures it.\n",
-                ours);
+        fprintf(out,
+                "Error of the calculator: not known, since there is no %s. build/bin/10_memory --out %s measures it.\n",
+                ours, results);
     csv_free(&calculated);
     csv_free(&measured);
     free(ours);
     free(theirs);
 }
+
+/* Print the smallest change. */
+static void print_answer(FILE *out, const struct question *q, const char *size)
+{
+    const struct plan best = find_fit(q);
+    if (best.ranks == 0) {
+        fprintf(out, "\nNothing fits into %s (of which %g %% stay free), up to %d ranks.\n", size, 100 * FREE_SHARE,
+                RANKS_MOST);
+        return;
+    }
+    fprintf(out,
+            "\nSmallest change that fits into %s, of which %g %% stay free: fewest ranks, then fewest changes, then "
+            "the shortest step.\n",
+            size, 100 * FREE_SHARE);
+    print_plan(out, q, &best);
+}
+
+static const char assumptions[] =
+    "Assumed: mixed-precision Adam as in ZeRO's paper, 2 bytes a parameter, 2 for its gradient, 12 for the optimizer "
+    "(a copy and two moments in\n"
+    "float). Attention stores no scores (FlashAttention). Each token attends to the whole text. Communication overlaps "
+    "nothing. ZeRO 2 and 3\n"
+    "communicate in each micro-batch. More ranks share the same global batch, at least a text each. GB are 10^9 bytes.\n"
+    "Not counted: the framework and NCCL, fragments of the allocator, what dropout keeps, time for data.\n"
+    "How to make these changes in PyTorch: notebooks-md/10_memory.md, section 9.\n";
 
 /* Read "80GB", "80 GB", "80" or "512MB"; NaN if it is none of these. */
 static double bytes_in(const char *text)
@@ -247,35 +297,35 @@ bool fit(const struct options *o, FILE *out)
         die(STATUS_USAGE, "--fit '%s' is no size; write 80GB, 80GiB or 512MB", o->fit);
     if (!out)
         return true;
+    const double positions = known_shapes[o->known].positions;
+    if (positions > 0 && o->length > positions)
+        die(STATUS_USAGE, "--length %d, but %s has positions for %g tokens; choose at most as many", o->length,
+            known_shapes[o->known].name, positions);
     char *folder = folder_of(o);
-    const struct question q = {
-        .model = calculated_shape(&known_shapes[o->known]),
-        .speeds = speeds_of(o, folder),
-        .bytes = bytes,
-        .now = { .ranks = o->run.ranks, .batch = o->run.batch_size, .micro = o->run.batch_size, .length = o->length }
-    };
-    fprintf(out, "%s: %.0f parameters. Each of %d ranks trains %d texts of %d tokens in a step.\n\n%-58s %9s %9s  %s\n",
-            q.model.shape.name, q.model.parameters, q.now.ranks, q.now.batch, o->length, "change", "GB a rank",
-            "step (s)", "fits");
+    const struct question q = { .model = calculated_shape(&known_shapes[o->known]),
+                                .speeds = speeds_of(o, folder),
+                                .bytes = bytes,
+                                .global_batch = o->run.ranks * o->run.batch_size,
+                                .now = { .ranks = o->run.ranks,
+                                         .batch = o->run.batch_size,
+                                         .micro = o->run.batch_size,
+                                         .length = o->length > 0   ? o->length
+                                                   : positions > 0 ? (int)positions
+                                                                   : USUAL_LENGTH } };
+    fprintf(
+        out,
+        "%s, %.0f parameters, on %d rank%s. A step trains %d text%s of %d tokens on each: a global batch of %d.\n\n",
+        q.model.shape.name, q.model.parameters, q.now.ranks, q.now.ranks > 1 ? "s" : "", q.now.batch,
+        q.now.batch > 1 ? "s" : "", q.now.length, q.global_batch);
+    print_heads(out);
     print_single_changes(out, &q);
-    const struct plan best = find_fit(&q);
-    if (best.ranks > 0) {
-        fprintf(out, "\nSmallest change that fits into %s:\n", o->fit);
-        print_plan(out, &q, &best);
-    } else {
-        fprintf(out, "\nNothing fits into %s, up to %d ranks.\n", o->fit, RANKS_MOST);
-    }
-    fprintf(out,
-            "\nSpeeds, %s: %.4g TFLOP/s on each GPU, %.4g GB/s each way between them, %.4g GB/s of memory for the "
-            "update.\n",
-            o->measured_speeds ? "measured by the newest run" : "assumed (--tflops, --link-gb, --memory-gb)",
+    print_answer(out, &q, o->fit);
+    fprintf(out, "\nSpeeds, %s: large products %.4g TFLOP/s on each rank, link %.4g GB/s, memory %.4g GB/s.\n",
+            o->measured_speeds ? "as the newest run measured them"
+                               : "assumed for an H100 (--tflops, --link-gb, --memory-gb)",
             q.speeds.flops / 1e12, q.speeds.link / 1e9, q.speeds.memory / 1e9);
-    print_error(out, folder);
-    fprintf(out,
-            "Assumed: mixed-precision Adam, nothing hidden, no time for data.\nNot counted: the framework, fragments "
-            "of its "
-            "allocator, and what dropout keeps; %g %% of the memory are left for that.\n",
-            100 * FREE_SHARE);
+    print_error(out, folder, o->run.out);
+    fputs(assumptions, out);
     free(folder);
     return true;
 }
