@@ -205,8 +205,8 @@ static void run_pointwise(const void *call)
 /* Return bytes per second of y = a + b over three tensors that take so many MiB together: two read and one written, like a triad. */
 static double triad(const struct own_where *where, int mib)
 {
-    enum { PASSES = 3, BRIEFER = 8, CALLS = 10 };
-    const size_t count = ((size_t)mib << 20) / 3 / sizeof(float) / (card_is_brief() ? BRIEFER : 1);
+    enum { PASSES = 3, CALLS = 10 };
+    const size_t count = card_size(((size_t)mib << 20) / 3 / sizeof(float));
     const int calls =
         device_is_asynchronous() && !card_is_brief() ? CALLS : 1; /* a launch runs beside the one before */
     float *a = device_new(MEMORY_MEASURING, count, sizeof *a), *b = device_new(MEMORY_MEASURING, count, sizeof *b),

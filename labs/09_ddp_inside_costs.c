@@ -7,20 +7,22 @@
 static double measure_hash(const struct own_where *where, int which)
 {
     enum { REPEATS = 5, COUNT = 1 << 21 };
+    const size_t count = card_size(COUNT);
     (void)where, (void)which;
     double seconds[REPEATS];
-    float *values = device_new(MEMORY_MEASURING, COUNT, sizeof *values);
+    float *values = device_new(MEMORY_MEASURING, count, sizeof *values);
     uint64_t hash = 0;
-    device_fill(values, 1, COUNT);
+    device_fill(values, 1, count);
     device_wait();
     for (int i = 0; i < REPEATS; i++) {
         const double began = world_now();
-        hash ^= block_results_hash(values, COUNT);
+        hash ^= block_results_hash(values, count);
         seconds[i] = world_now() - began;
     }
     device_free(values);
-    return hash == 1 ? (double)NAN
-                     : stats_quantile(seconds, REPEATS, 0.5) / (COUNT * sizeof *values); /* so that it is computed */
+    return hash == 1
+               ? (double)NAN
+               : stats_quantile(seconds, REPEATS, 0.5) / (double)(count * sizeof *values); /* so that it is computed */
 }
 
 const struct own_cost own_costs[] = {

@@ -59,7 +59,9 @@ double gradient_measure(const struct own_where *where, int which)
     (void)where;
     const enum gradient_work work = (enum gradient_work)which;
     const size_t most = GRADIENT_BYTES_MOST / sizeof(float), own = workload_parameters(where->workload);
-    struct arrays a = { .count = work == GRADIENT_ROUND_LARGE ? LARGE_BYTES / sizeof(float) : own < most ? own : most };
+    struct arrays a = { .count = work == GRADIENT_ROUND_LARGE ? card_size(LARGE_BYTES) / sizeof(float)
+                                 : own < most                 ? own
+                                                              : most };
     a.gradients = filled(a.count);
     a.weights = work != GRADIENT_ROUND_LARGE ? filled(a.count) : NULL;
     a.total = work == GRADIENT_ADD ? filled(a.count) : NULL;
@@ -119,7 +121,7 @@ double bf16_sum_measure(const struct own_where *where, int which)
 {
     (void)which;
     const int ranks = world_size(where->together), repeats = card_times(REPEATS);
-    const size_t bytes = LARGE_BYTES / 2;
+    const size_t bytes = card_size(LARGE_BYTES) / 2;
     double seconds[REPEATS];
     if (ranks == 1)
         return 0;
@@ -159,7 +161,8 @@ static const struct own_cost rows[SIZES] = { STARTED_SMALL_COSTS, STARTED_MIDDLE
 double started_measure(const struct own_where *where, int which)
 {
     const int ranks = world_size(where->together), repeats = card_times(REPEATS);
-    const size_t count = (size_t)sizes[which] / sizeof(float), all = (size_t)rows[which].bytes / sizeof(float);
+    const size_t count = card_size((size_t)sizes[which]) / sizeof(float),
+                 all = card_size((size_t)rows[which].bytes) / sizeof(float);
     const int sums = all / count < SUMS_MOST ? (int)(all / count) : SUMS_MOST;
     double seconds[REPEATS];
     if (ranks == 1)

@@ -1,7 +1,9 @@
 #include "card/machine_probes.h"
+#include "card/brief.h"
 
 #include "base/memory.h"
 #include "base/stats.h"
+#include "card/brief.h"
 #include "collective/spans.h"
 #include "device/device.h"
 #include "world/world.h"
@@ -67,19 +69,21 @@ void machine_probes_measure_clock(struct card *card)
 
 /* Seconds of one rank. */
 struct handling {
-    double copying; /* COPIED_BYTES */
-    double making;  /* mapping, filling and releasing MADE_BYTES */
+    double copying; /* of COPIED_BYTES, */
+    double making;  /* and mapping, filling and releasing MADE_BYTES, or less for a brief card */
 };
 
 static struct handling handle_memory(struct world *world)
 {
     enum { TIMES = 5 };
-    float *from = device_new(MEMORY_MEASURING, COPIED_BYTES, 1), *to = device_new(MEMORY_MEASURING, COPIED_BYTES, 1);
+    const int times = card_times(TIMES);
+    const size_t copied = card_size(COPIED_BYTES), made = card_size(MADE_BYTES);
+    float *from = device_new(MEMORY_MEASURING, copied, 1), *to = device_new(MEMORY_MEASURING, copied, 1);
     double copying[TIMES], making[TIMES];
     device_clock_sync_begin();
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
         double begin = device_record_event();
-        device_copy(to, from, COPIED_BYTES / sizeof *to);
+        device_copy(to, from, copied / sizeof *to);
         double end = device_record_event();
         device_wait();
         copying[i] = device_event_seconds(end) - device_event_seconds(begin);
@@ -88,17 +92,17 @@ static struct handling handle_memory(struct world *world)
     device_free(from);
     device_free(to);
 
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
         double begin = world_now();
-        void *fresh = device_map(MEMORY_MEASURING, MADE_BYTES);
-        device_fill(fresh, 1, MADE_BYTES / sizeof(float));
+        void *fresh = device_map(MEMORY_MEASURING, made);
+        device_fill(fresh, 1, made / sizeof(float));
         device_wait();
-        device_unmap(fresh, MADE_BYTES);
+        device_unmap(fresh, made);
         making[i] = world_now() - begin;
         world_heartbeat(world);
     }
-    return (struct handling){ .copying = stats_quantile(copying, TIMES, 0.5),
-                              .making = stats_quantile(making, TIMES, 0.5) };
+    return (struct handling){ .copying = stats_quantile(copying, times, 0.5),
+                              .making = stats_quantile(making, times, 0.5) };
 }
 
 void machine_probes_measure_memory(struct card *card, struct world *world)
@@ -112,13 +116,13 @@ void machine_probes_measure_memory(struct card *card, struct world *world)
             mean.copying += all[rank].copying / ranks;
             mean.making += all[rank].making / ranks;
         }
-        card->copy_bandwidth = 2.0 * COPIED_BYTES / mean.copying;
-        card->fresh_bandwidth = MADE_BYTES / mean.making;
+        card->copy_bandwidth = 2 * (double)card_size(COPIED_BYTES) / mean.copying;
+        card->fresh_bandwidth = (double)card_size(MADE_BYTES) / mean.making;
     }
     free(all);
 }
 
 double machine_probes_bytes(void)
 {
-    return 2.0 * COPIED_BYTES;
+    return 2 * (double)card_size(COPIED_BYTES);
 }

@@ -108,19 +108,20 @@ void student_task_close(struct student_task *task)
 
 /* --- the passes ---------------------------------------------------------------------------------------------------- */
 
-/* Return what the student says; `hidden` gets its activations. */
+/* Return what the student says; `hidden` gets its activations. They stay in registers until the end, since nothing else can be at `now`. */
 WIDE static float say(const float *w, const float *input, float *hidden)
 {
-    float part[LANES] = { 0 }, said = w[STUDENT_SHIFT];
-    memcpy(hidden, w + STUDENT_BIAS, STUDENT_HIDDEN * sizeof *hidden);
+    float part[LANES] = { 0 }, said = w[STUDENT_SHIFT], now[STUDENT_HIDDEN];
+    memcpy(now, w + STUDENT_BIAS, sizeof now);
     for (int i = 0; i < STUDENT_INPUTS; i++)
         for (int j = 0; j < STUDENT_HIDDEN; j++)
-            hidden[j] += input[i] * w[i * STUDENT_HIDDEN + j];
+            now[j] += input[i] * w[i * STUDENT_HIDDEN + j];
     for (int j = 0; j < STUDENT_HIDDEN; j++)
-        hidden[j] = hidden[j] > 0 ? hidden[j] : 0;
+        now[j] = now[j] > 0 ? now[j] : 0;
     for (int j = 0; j < STUDENT_HIDDEN; j += LANES)
         for (int lane = 0; lane < LANES; lane++)
-            part[lane] += hidden[j + lane] * w[STUDENT_LAST + j + lane];
+            part[lane] += now[j + lane] * w[STUDENT_LAST + j + lane];
+    memcpy(hidden, now, sizeof now);
     for (int lane = 0; lane < LANES; lane++)
         said += part[lane];
     return said;
