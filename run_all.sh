@@ -53,6 +53,7 @@ readonly scale_weak=(--cases weak_ws4 --steps 5) scale_late=(--cases skew_ws4 --
 
 declare -A value=()     # of each option that was given; blank for a switch
 declare -a labs=()      # to be run
+declare -A pace=()      # seconds of a round of "LAB PLACE", as measured in this run
 declare -a finished=()  # of these, the ones that ended well
 declare -a problems=()  # one line each, repeated at the end
 declare -a notes=()     # rows of runs.csv: what failed or was left out, and why
@@ -531,24 +532,54 @@ first_pass() # each lab at each place once: one round, which later ones join, un
     done
 }
 
+rounds_of() # LAB PLACE
+{
+    local folder=$results/$1
+    [[ $2 == here ]] || folder=$results/platforms/dedicated-cores/$1
+    awk -F, '/^#/ { next } !at { for (i = 1; i <= NF; i++) if ($i == "rounds") at = i; next } { print $at; exit }' "$folder/summary.csv"
+}
+
 # shellcheck disable=SC2086,SC2046 # $where and cases_of_run hold several options
 add_rounds() # LAB PLACE SECONDS
 {
-    local where began=$results/.began log=build/$1-$2.log
+    local where began=$results/.began log=build/$1-$2.log start=$SECONDS before
     where=$(places | sed -n "s/^$2://p")
+    before=$(rounds_of "$1" "$2")
     touch "$began"
     : >"$log"
     if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $(cases_of_run "$2") $where; then
+        pace[$1 $2]=$(awk -v took=$((SECONDS - start - overhead_seconds)) -v rounds=$(($(rounds_of "$1" "$2") - before)) \
+            'BEGIN { print (took > 1 ? took : 1) / (rounds > 1 ? rounds : 1) }')
         draw "$1" "$began" >/dev/null
         write_report >/dev/null
     else
         problem "$1" "$1 failed ($2); results of earlier runs are still there" "$(last_complaint)"
+        return 1
     fi
 }
 
-undecided() # LAB PLACE of each whose claims more rounds may decide
+# Print "LAB PLACE SECONDS" of the rounds that would decide most claims for their time, of which LEFT seconds are left. Prints nothing if no
+# further rounds would tell.
+best_rounds() # LEFT
 {
-    build/bin/claims --results "$results" --expected expected --undecided 2>/dev/null | cut -d ' ' -f 1,2
+    local key
+    for key in "${!pace[@]}"; do
+        echo "pace $key ${pace[$key]}"
+    done | cat - <(build/bin/claims --results "$results" --expected expected --undecided 2>/dev/null) |
+        awk -v left=$(($1 - overhead_seconds)) -v overhead=$overhead_seconds -v shortest=$shortest_seconds -v longest=$longest_seconds '
+            function seconds_of(rounds,    s) { s = 1.1 * rounds * pace[$1, $2]; return s < shortest ? shortest : s }
+            $1 == "pace" { pace[$2, $3] = $4; next }
+            {
+                for (i = 3; i <= NF; i++) {
+                    worth = (i - 2) / (seconds_of($i) + overhead)
+                    if (worth > most) { most = worth; seconds = seconds_of($i); place = $1 " " $2 }
+                }
+            }
+            END {
+                seconds = seconds > longest ? longest : seconds
+                seconds = seconds > left ? left : seconds
+                if (seconds >= shortest) print place, int(seconds)
+            }'
 }
 
 everywhere() # LAB PLACE of all that ran
@@ -560,30 +591,29 @@ everywhere() # LAB PLACE of all that ran
 }
 
 # Measure each LAB PLACE of standard input, in equal shares of these seconds, and none that would end after UNTIL (SECONDS of this
-# script). Fails if the time is too short for any.
+# script).
 measure_again() # SECONDS UNTIL
 {
-    local until=$2 runs run name place each ran=1
+    local until=$2 runs run name place each
     mapfile -t runs
-    ((${#runs[@]} > 0)) || return
     each=$(($1 / ${#runs[@]} - overhead_seconds))
     each=$((each > longest_seconds ? longest_seconds : each < shortest_seconds ? shortest_seconds : each))
     for run in "${runs[@]}"; do
         read -r name place <<<"$run"
         ((until - SECONDS >= each + overhead_seconds)) || break
-        add_rounds "$name" "$place" "$each"
-        ran=0
+        add_rounds "$name" "$place" "$each" || true
     done
-    return $ran
 }
 
-# Go round the labs again: first all of them, in equally long rounds, then those whose claims are undecided.
+# Go round the labs again: first all of them, in equally long rounds, then those where further rounds decide most claims.
 more_passes() # SINCE: when the first pass began
 {
-    local until=$(($1 + 60 * 10#${value[--minutes]-$usual_minutes}))
+    local until=$(($1 + 60 * 10#${value[--minutes]-$usual_minutes})) name place seconds
     heading "More rounds, until $(clock "$until") of this run or until every claim is decided; Ctrl-C keeps what is there"
-    measure_again $((2 * (until - SECONDS) / 3)) "$until" < <(everywhere) || return 0
-    while measure_again $((until - SECONDS)) "$until" < <(undecided); do :; done
+    measure_again $((2 * (until - SECONDS) / 3)) "$until" < <(everywhere)
+    while read -r name place seconds < <(best_rounds $((until - SECONDS))); do
+        add_rounds "$name" "$place" "$seconds" || break
+    done
 }
 
 run_labs()

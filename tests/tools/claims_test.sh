@@ -511,7 +511,7 @@ measure $simulated "base 0 100 $steps" "slow 0 100 99 101"
 expect "it,base,any,slowest_step_ms,~,predicted_then_ms,0.1,ratio,w" "at,base,any,slowest_step_ms,>,80,,shape,w" \
     "in,slow,any,slowest_step_ms,<,101,,shape,w" "on,slow,any,slowest_step_ms,~,predicted_then_ms,0.1,ratio,w"
 said=$("$claims" --results "$results" --expected "$folder/expected" --undecided)
-[[ $said == "07_test simulated 3 66"$'\n'"07_test here 4 42" ]] || complain "what is undecided: $said"
+[[ $said == "07_test simulated "*" 66"$'\n'"07_test here "*" 42" && $(awk '{ print NF; for (i = 4; i <= NF; i++) if ($i < $(i - 1)) print "falls" }' <<<"$said") == 5$'\n'6 ]] || complain "what is undecided: $said"
 expect "it,base,any,slowest_step_ms,>,9,,shape,w"
 said=$("$claims" --results "$results" --expected "$folder/expected" --undecided)
 [[ -z $said ]] || complain "nothing is undecided: $said"

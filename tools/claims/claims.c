@@ -45,8 +45,8 @@
  * place; each example, for the first judged place. At the end one sentence counts the verdicts.
  *
  * --tables also writes RESULTS/closing.csv, a row per case, and RESULTS/claims.csv, a row per claim, case and place.
- * --undecided prints only "NAME PLACE UNDECIDED MORE_ROUNDS" for each lab and place with undecided claims that further rounds may
- * decide: the number of these claims, and the most rounds that one of them needs.
+ * --undecided prints only "NAME PLACE MORE_ROUNDS…" for each lab and place with undecided claims that further rounds may decide: how
+ * many each of these claims needs, in rising order.
  *
  * Exit status: 0 all claims that must hold do, 1 one of them fails, 2 nothing could be judged. A wrong claim about time leaves the
  * status at 0: it may be a discovery about the machine. */
@@ -249,20 +249,31 @@ static void write_tables(const struct labs *labs, const char *folder)
     file_set_commit(&files);
 }
 
+static int compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Print a line for a place that has claims which further rounds may decide: how many each of them needs, in rising order. */
+static void list_place(const char *lab, const char *word, const struct place *place)
+{
+    int *more = memory_new((size_t)place->count + 1, sizeof *more), count = 0;
+    for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++)
+        if (j->more_rounds > 0 && j->more_rounds <= VERDICT_ROUNDS_MOST)
+            more[count++] = j->more_rounds;
+    qsort(more, (size_t)count, sizeof *more, compare_ints);
+    if (count > 0)
+        printf("%s %s", lab, word);
+    for (int i = 0; i < count; i++)
+        printf(" %d%s", more[i], i + 1 == count ? "\n" : "");
+    free(more);
+}
+
 static void list_undecided(const struct labs *labs)
 {
     for (int i = 0; i < labs->count; i++)
-        for (int p = JUDGED; p < PLACES; p++) {
-            const struct place *place = &labs->at[i].places[p];
-            int undecided = 0, most = 0;
-            for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++) {
-                bool may_be_decided = j->more_rounds > 0 && j->more_rounds <= VERDICT_ROUNDS_MOST;
-                undecided += may_be_decided;
-                most = may_be_decided && j->more_rounds > most ? j->more_rounds : most;
-            }
-            if (undecided > 0)
-                printf("%s %s %d %d\n", labs->at[i].name, labs->sources[p].word, undecided, most);
-        }
+        for (int p = JUDGED; p < PLACES; p++)
+            list_place(labs->at[i].name, labs->sources[p].word, &labs->at[i].places[p]);
 }
 
 /* --- main -------------------------------------------------------------------------------------------------------- */
