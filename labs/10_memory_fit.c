@@ -1,7 +1,7 @@
 /* 10_memory_fit: what lab 10 answers without measuring. --zero-table: the table of the ZeRO paper. --fit: the smallest change after which a
- * well-known model trains within so much memory of each rank, by the calculator (10_memory_calculator.c). A part of the memory stays free,
- * for what that does not count. */
-#include "10_memory.h"
+ * well-known model trains within so much memory of each rank: found here by the calculator (10_memory_calculator.c),
+ * and printed by 10_memory_fit_show.c. */
+#include "10_memory_fit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,17 +20,7 @@ bool zero_table(const struct options *o, FILE *out)
     return true;
 }
 
-static const double FREE_SHARE = 0.1;
 enum { USUAL_LENGTH = 4096 };
-
-/* What is asked: a model on GPUs, and how it is trained without any change. */
-struct question {
-    struct calculated model;
-    struct speeds speeds;
-    double bytes;     /* of a rank */
-    int global_batch; /* texts of all ranks in a step */
-    struct plan now;
-};
 
 /* Return the plan on so many ranks: they train the same global batch, or one text each if there are more. */
 static struct plan on_ranks(const struct question *q, struct plan plan, int ranks)
@@ -40,17 +30,14 @@ static struct plan on_ranks(const struct question *q, struct plan plan, int rank
     return plan;
 }
 
-static bool fits(const struct question *q, const struct plan *plan)
+bool fits(const struct question *q, const struct plan *plan)
 {
     return calculated_bytes(&q->model, plan) <= (1 - FREE_SHARE) * q->bytes;
 }
 
 /* --- the smallest change ---------------------------------------------------------------------------------------------- */
 
-enum { RECOMPUTINGS = 4 };
-
-/* The ways to recompute: none, attention alone, runs of as many blocks as there are runs, each block. */
-static void list_recomputings(const struct question *q, struct recomputing how[RECOMPUTINGS])
+void list_recomputings(const struct question *q, struct recomputing how[RECOMPUTINGS])
 {
     const struct recomputing all[RECOMPUTINGS] = {
         { 0 }, { .attention_only = true }, { .every = (int)lround(sqrt(q->model.shape.layers)) }, { .every = 1 }
@@ -82,9 +69,7 @@ static void consider(const struct question *q, const struct plan *plan, struct p
         *best = *plan;
 }
 
-/* Find the plan with the fewest ranks that fits; of these that with the fewest changes, then the shortest step. Its ranks are 0 if none
- * does. More ranks are multiples of those that are asked for. */
-static struct plan find_fit(const struct question *q)
+struct plan find_fit(const struct question *q)
 {
     struct recomputing how[RECOMPUTINGS];
     struct plan best = { .ranks = 0 };
@@ -100,158 +85,6 @@ static struct plan find_fit(const struct question *q)
     }
     return best;
 }
-
-/* --- what is printed ------------------------------------------------------------------------------------------------- */
-
-/* Append a change to a text. */
-static void add_change(char **text, char *change)
-{
-    char *longer = memory_text("%s%s%s", *text, **text ? ", " : "", change);
-    free(*text);
-    free(change);
-    *text = longer;
-}
-
-/* Return what a plan changes: "4 micro-batches of 1, ZeRO 3". Free it. */
-static char *text_of(const struct question *q, const struct plan *plan)
-{
-    char *text = memory_text("%s", "");
-    if (plan->micro < plan->batch)
-        add_change(&text,
-                   memory_text("%d micro-batches of %d", (plan->batch + plan->micro - 1) / plan->micro, plan->micro));
-    if (plan->recompute.attention_only)
-        add_change(&text, memory_text("%s", "recompute attention"));
-    else if (plan->recompute.every == 1)
-        add_change(&text, memory_text("%s", "recompute each block"));
-    else if (plan->recompute.every > 1)
-        add_change(&text, memory_text("recompute runs of %d blocks", plan->recompute.every));
-    if (plan->stage > 0)
-        add_change(&text, memory_text("ZeRO %d", plan->stage));
-    if (plan->ranks > q->now.ranks)
-        add_change(&text,
-                   memory_text("%d ranks with %d text%s each", plan->ranks, plan->batch, plan->batch > 1 ? "s" : ""));
-    if (!*text)
-        add_change(&text, memory_text("%s", "no change"));
-    return text;
-}
-
-static void print_heads(FILE *out)
-{
-    fprintf(out, "%-56s %10s %9s %11s %7s %9s  %s\n%56s %10s %9s %11s %7s\n", "change", "parameters", "optimizer",
-            "activations", "all", "step", "fits", "", "+gradients", "", "+buffers", "GB");
-}
-
-static void print_plan(FILE *out, const struct question *q, const struct plan *plan)
-{
-    const struct memory_estimate memory = calculated_memory(&q->model, plan);
-    const double *of = memory.of;
-    char *text = text_of(q, plan);
-    fprintf(out, "%-56s %10.1f %9.1f %11.1f %7.1f %7.2f s  %s\n", text,
-            (of[MEMORY_PARAMETERS] + of[MEMORY_GRADIENTS]) / 1e9, of[MEMORY_MOMENTS] / 1e9,
-            (of[MEMORY_ACTIVATIONS] + of[MEMORY_COMMUNICATION]) / 1e9, memory_estimate_sum(&memory) / 1e9,
-            calculated_seconds(&q->model, plan, &q->speeds), fits(q, plan) ? "yes" : "no");
-    free(text);
-}
-
-/* Print each change by itself. */
-static void print_single_changes(FILE *out, const struct question *q)
-{
-    struct recomputing how[RECOMPUTINGS];
-    struct plan plan = q->now;
-    list_recomputings(q, how);
-    print_plan(out, q, &plan);
-    plan.micro = 1;
-    if (q->now.micro > 1)
-        print_plan(out, q, &plan);
-    plan.micro = q->now.micro;
-    for (int i = 1; i < RECOMPUTINGS; i++) {
-        plan.recompute = how[i];
-        print_plan(out, q, &plan);
-    }
-    plan.recompute = how[0];
-    for (plan.stage = 1; plan.stage < ZERO_STAGES && q->now.ranks > 1; plan.stage++)
-        print_plan(out, q, &plan);
-}
-
-/* Columns of summary.csv: what a rank holds of its model, by owner, and more that a run must have. */
-static const char *const owner_columns[] = { "parameters_mb",    "gradients_mb", "moments_mb",      "activations_mb",
-                                             "communication_mb", "case",         "slowest_step_ms", NULL };
-enum { OWNERS_OF_MODEL = 5 };
-
-/* How far the calculator was off in a run's cases: memory by a share, a step as a multiple of the measured one. */
-struct errors {
-    int cases;
-    double memory, shortest, longest;
-};
-
-static struct errors errors_of(const struct csv_table *calculated, const struct csv_table *measured)
-{
-    struct errors e = { .shortest = INFINITY };
-    for (int row = 0; row < calculated->rows; row++) {
-        const int there = csv_find(measured, "case", csv_field(calculated, row, "case"));
-        double held = 0;
-        for (int i = 0; i < OWNERS_OF_MODEL; i++)
-            held += csv_value(measured, there, owner_columns[i]);
-        if (there < 0)
-            continue;
-        const double step = csv_value(calculated, row, "calculated_ms") / csv_value(measured, there, "slowest_step_ms");
-        e.cases++;
-        e.memory = fmax(e.memory, fabs(csv_value(calculated, row, "calculated_mb") / held - 1));
-        e.shortest = fmin(e.shortest, step);
-        e.longest = fmax(e.longest, step);
-    }
-    return e;
-}
-
-/* Print these errors of this lab's newest run. */
-static void print_error(FILE *out, const char *folder, const char *results)
-{
-    char *ours = memory_text("%s/calculator.csv", folder), *theirs = memory_text("%s/summary.csv", folder);
-    struct csv_table calculated = csv_open_if_there(
-                         ours, (const char *const[]){ "case", "calculated_mb", "calculated_ms", NULL }),
-                     measured = csv_open_if_there(theirs, owner_columns);
-    const struct errors e = errors_of(&calculated, &measured);
-    if (e.cases > 0)
-        fprintf(
-            out,
-            "Error of the calculator for %d cases of a small model in the newest run (%s):\n"
-            "memory at most %.1f %%. Steps came out as %.2f to %.2f of the measured ones: small products are slower "
-            "than large ones.\n",
-            e.cases, folder, 100 * e.memory, e.shortest, e.longest);
-    else
-        fprintf(out,
-                "Error of the calculator: not known, since there is no %s. build/bin/10_memory --out %s measures it.\n",
-                ours, results);
-    csv_free(&calculated);
-    csv_free(&measured);
-    free(ours);
-    free(theirs);
-}
-
-/* Print the smallest change. */
-static void print_answer(FILE *out, const struct question *q, const char *size)
-{
-    const struct plan best = find_fit(q);
-    if (best.ranks == 0) {
-        fprintf(out, "\nNothing fits into %s (of which %g %% stay free), up to %d ranks.\n", size, 100 * FREE_SHARE,
-                RANKS_MOST);
-        return;
-    }
-    fprintf(out,
-            "\nSmallest change that fits into %s, of which %g %% stay free: fewest ranks, then fewest changes, then "
-            "the shortest step.\n",
-            size, 100 * FREE_SHARE);
-    print_plan(out, q, &best);
-}
-
-static const char assumptions[] =
-    "Assumed: mixed-precision Adam as in ZeRO's paper, 2 bytes a parameter, 2 for its gradient, 12 for the optimizer "
-    "(a copy and two moments in\n"
-    "float). Attention stores no scores (FlashAttention). Each token attends to the whole text. Communication overlaps "
-    "nothing. ZeRO 2 and 3\n"
-    "communicate in each micro-batch. More ranks share the same global batch, at least a text each. GB are 10^9 bytes.\n"
-    "Not counted: the framework and NCCL, fragments of the allocator, what dropout keeps, time for data.\n"
-    "How to make these changes in PyTorch: notebooks-md/10_memory.md, section 9.\n";
 
 /* Read "80GB", "80 GB", "80" or "512MB"; NaN if it is none of these. */
 static double bytes_in(const char *text)
@@ -312,20 +145,7 @@ bool fit(const struct options *o, FILE *out)
                                          .length = o->length > 0   ? o->length
                                                    : positions > 0 ? (int)positions
                                                                    : USUAL_LENGTH } };
-    fprintf(
-        out,
-        "%s, %.0f parameters, on %d rank%s. A step trains %d text%s of %d tokens on each: a global batch of %d.\n\n",
-        q.model.shape.name, q.model.parameters, q.now.ranks, q.now.ranks > 1 ? "s" : "", q.now.batch,
-        q.now.batch > 1 ? "s" : "", q.now.length, q.global_batch);
-    print_heads(out);
-    print_single_changes(out, &q);
-    print_answer(out, &q, o->fit);
-    fprintf(out, "\nSpeeds, %s: large products %.4g TFLOP/s on each rank, link %.4g GB/s, memory %.4g GB/s.\n",
-            o->measured_speeds ? "as the newest run measured them"
-                               : "assumed for an H100 (--tflops, --link-gb, --memory-gb)",
-            q.speeds.flops / 1e12, q.speeds.link / 1e9, q.speeds.memory / 1e9);
-    print_error(out, folder, o->run.out);
-    fputs(assumptions, out);
+    print_fit(out, &q, o, folder);
     free(folder);
     return true;
 }
