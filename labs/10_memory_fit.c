@@ -1,7 +1,7 @@
 /* 10_memory_fit: what lab 10 answers without measuring. --zero-table: the table of the ZeRO paper. --fit: the smallest change after which a
  * well-known model trains within so much memory of each rank: found here by the calculator (10_memory_calculator.c),
  * and printed by 10_memory_fit_show.c. */
-#include "10_memory_fit.h"
+#include "10_memory.h"
 
 #include <math.h>
 #include <stdio.h>

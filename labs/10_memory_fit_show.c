@@ -1,5 +1,5 @@
 /* 10_memory_fit_show: prints what --fit of lab 10 found. */
-#include "10_memory_fit.h"
+#include "10_memory.h"
 
 #include <math.h>
 #include <stdio.h>
