@@ -19,9 +19,11 @@ static void add_change(char **text, char *change)
 static char *text_of(const struct question *q, const struct plan *plan)
 {
     char *text = memory_text("%s", "");
-    if (plan->micro < plan->batch)
-        add_change(&text,
-                   memory_text("%d micro-batches of %d", (plan->batch + plan->micro - 1) / plan->micro, plan->micro));
+    const int micro_batches = (plan->batch + plan->micro - 1) / plan->micro;
+    if (micro_batches > 1)
+        add_change(&text, memory_text(plan->batch % plan->micro == 0 ? "%d micro-batches of %d"
+                                                                     : "%d micro-batches of at most %d",
+                                      micro_batches, plan->micro));
     if (plan->recompute.attention_only)
         add_change(&text, memory_text("%s", "recompute attention"));
     else if (plan->recompute.every == 1)
@@ -31,8 +33,8 @@ static char *text_of(const struct question *q, const struct plan *plan)
     if (plan->stage > 0)
         add_change(&text, memory_text("ZeRO %d", plan->stage));
     if (plan->ranks > q->now.ranks)
-        add_change(&text,
-                   memory_text("%d ranks with %d text%s each", plan->ranks, plan->batch, plan->batch > 1 ? "s" : ""));
+        add_change(&text, memory_text("%d ranks with %d text%s each (a global batch of %d)", plan->ranks, plan->batch,
+                                      plan->batch > 1 ? "s" : "", plan->ranks * plan->batch));
     if (!*text)
         add_change(&text, memory_text("%s", "no change"));
     return text;
@@ -119,7 +121,7 @@ static void print_error(FILE *out, const char *folder, const char *results)
     if (e.cases > 0)
         fprintf(
             out,
-            "Error of the calculator for %d cases of a small model in the newest run (%s):\n"
+            "Error of the calculator for this lab's own small model, %d cases of the newest run (%s):\n"
             "memory at most %.1f %%. Steps came out as %.2f to %.2f of the measured ones: small products are slower "
             "than large ones.\n",
             e.cases, folder, 100 * e.memory, e.shortest, e.longest);
@@ -139,27 +141,31 @@ static void print_error(FILE *out, const char *folder, const char *results)
 static void print_answer(FILE *out, const struct question *q, const char *size)
 {
     const struct plan best = find_fit(q);
+    const double room = (1 - FREE_SHARE) * q->bytes / 1e9;
     if (best.ranks == 0) {
-        fprintf(out, "\nNothing fits into %s (of which %g %% stay free), up to %d ranks.\n", size, 100 * FREE_SHARE,
+        fprintf(out, "\nNothing fits into %s less %g %%, %.1f GB, up to %d ranks.\n", size, 100 * FREE_SHARE, room,
                 RANKS_MOST);
         return;
     }
-    fprintf(out,
-            "\nSmallest change that fits into %s, of which %g %% stay free: fewest ranks, then fewest changes, then "
-            "the shortest step.\n",
-            size, 100 * FREE_SHARE);
+    fprintf(
+        out,
+        "\nSmallest change that fits into %s less %g %% for what is not counted, %.1f GB. Of all combinations: fewest "
+        "ranks, then\nfewest changes (micro-batches, recomputing, a stage), then the shortest step.\n",
+        size, 100 * FREE_SHARE, room);
     print_plan(out, q, &best);
 }
 
-static const char assumptions[] =
-    "Assumed: mixed-precision Adam as in ZeRO's paper, 2 bytes a parameter, 2 for its gradient, 12 for the optimizer "
-    "(a copy and two moments in\n"
-    "float). Attention stores no scores (FlashAttention). Each token attends to the whole text. Communication overlaps "
-    "nothing. ZeRO 2 and 3\n"
-    "communicate in each micro-batch. More ranks share the same global batch, at least a text each. GB are 10^9 "
-    "bytes.\n"
-    "Not counted: the framework and NCCL, fragments of the allocator, what dropout keeps, time for data.\n"
-    "How to make these changes in PyTorch: notebooks-md/10_memory.md, section 9.\n";
+static const char assumptions[] = "Assumed: mixed precision as in ZeRO's paper: 2 bytes a parameter, 2 for its "
+                                  "gradient, also while micro-batches add up, 12 for\n"
+                                  "the optimizer (a copy and two moments in float). DDP with autocast keeps parameters "
+                                  "and gradients in float instead: 4 + 4.\n"
+                                  "Attention stores no scores (FlashAttention). Each token attends to the whole text. "
+                                  "Communication overlaps nothing. ZeRO 2 and 3\n"
+                                  "communicate in each micro-batch. More ranks: multiples of --ranks, which share the "
+                                  "global batch, at least a text each.\n"
+                                  "Not counted: the framework and NCCL, fragments of the allocator, what dropout "
+                                  "keeps, time for data. GB are 10^9 bytes.\n"
+                                  "How to make these changes in PyTorch: notebooks-md/10_memory.md, section 9.\n";
 
 void print_fit(FILE *out, const struct question *q, const struct options *o, const char *folder)
 {
