@@ -563,9 +563,12 @@ add_rounds() # LAB PLACE SECONDS
 best_rounds() # LEFT
 {
     local key
-    for key in "${!pace[@]}"; do
-        echo "pace $key ${pace[$key]}"
-    done | cat - <(build/bin/claims --results "$results" --expected expected --undecided 2>/dev/null) |
+    {
+        for key in "${!pace[@]}"; do
+            echo "pace $key ${pace[$key]}"
+        done
+        build/bin/claims --results "$results" --expected expected --undecided 2>/dev/null
+    } |
         awk -v left=$(($1 - overhead_seconds)) -v overhead=$overhead_seconds -v shortest=$shortest_seconds -v longest=$longest_seconds '
             function seconds_of(rounds,    s) { s = 1.1 * rounds * pace[$1, $2]; return s < shortest ? shortest : s }
             $1 == "pace" { pace[$2, $3] = $4; next }

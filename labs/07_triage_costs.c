@@ -242,9 +242,9 @@ static double transform(const struct own_where *where, int which)
     return stats_quantile(seconds, TIMES, 0.5) / (FEATURES * SAMPLES);
 }
 
-/* Return the bytes of the first or second cache of a core, as far as the C library knows them; else 0, and all tensors count as beyond it, as
- * on a GPU, whose tensors meet in its L2 cache. How
- * much of the caches further away belongs to this core (they are shared, in a virtual machine with other guests) show triads. */
+/* Return the bytes of the first or second cache of a core, as far as the C library knows them; else 0, and all tensors count as beyond
+ * it, as on a GPU, whose tensors meet in its L2 cache. Triads show how much of the caches further away belongs to this core: they are
+ * shared, in a virtual machine with other guests. */
 static double cache(const struct own_where *where, int level)
 {
     (void)where;
@@ -298,7 +298,7 @@ const struct own_cost costs[] = {
     { "triad_8m_bytes_per_s", OWN_RATE, "a far cache: two reads and a write", "GB/s", 1e-9, 8 << 20, triad, 8 },
     { "triad_40m_bytes_per_s", OWN_RATE, "... of tensors of 40 MiB", "GB/s", 1e-9, 40 << 20, triad, 40 },
     { "triad_bytes_per_s", OWN_RATE, "memory: two reads and a write", "GB/s", 1e-9, 192 << 20, triad, 192 },
-    PRODUCT_COSTS,
+    { "product_flops_per_s", OWN_RATE, "matrix products", "GFLOP/s", 1e-9, 3 << 20, product_measure, 0 },
     { WORKER_LOADER_TRANSFORM, OWN_SECONDS, "transform of a feature", "ns", 1e9, 0, transform, 0 },
     { WORKER_LOADER_TAKE, OWN_SECONDS, "taking a worker's batch takes", "us", 1e6, 0, handoff, 0 },
     { "cache_bytes", OWN_STAYS, "cache nearest a core", "KiB", 1.0 / (1 << 10), 0, cache, 1 },

@@ -12,9 +12,9 @@ struct options {
     double parameters;                 /* of --zero-table */
     const char *fit;                   /* memory of a rank, into which a model shall fit; NULL: not asked */
     int known;                         /* which model: known_shapes[] */
-    int length;                        /* its tokens of a text */
+    int length;                        /* its tokens of a text; 0: as many as it has positions for, or 4096 */
     double tflops, link_gb, memory_gb; /* speeds that are assumed for --fit; */
-    int measured_speeds;               /* instead of these, those of the newest run */
+    bool measured_speeds;              /* instead of these, those of the newest run */
     int every; /* blocks of which recompute_sqrt keeps one input; 0: the square root of their number */
     /* Set by the variants: */
     struct zero_plan plan;

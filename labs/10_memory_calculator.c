@@ -44,11 +44,11 @@ static struct calculated own_model(const struct workload *workload)
                                        .has_biases = true,
                                        .has_qkv_biases = true };
     struct calculated model = calculated_shape(&shape);
-    const double parameters = (double)workload_parameters(workload);
-    model.parameters = parameters;
-    model.whole = (struct memory_estimate){ .of = { [MEMORY_PARAMETERS] = sizeof(float) * parameters,
-                                                    [MEMORY_GRADIENTS] = sizeof(float) * parameters,
-                                                    [MEMORY_MOMENTS] = 2 * sizeof(float) * parameters } };
+    const struct memory_estimate trained =
+        zero_memory(workload, loader_most(workload, 1), (struct zero_plan){ .stage = 0 }, 1);
+    model.parameters = (double)workload_parameters(workload);
+    for (int owner = 0; owner < MEMORY_OWNERS; owner++)
+        model.whole.of[owner] = model.whole.of[owner] > 0 ? trained.of[owner] : 0;
     model.bytes = sizeof(float);
     model.outputs = 0;
     return model;
@@ -56,20 +56,27 @@ static struct calculated own_model(const struct workload *workload)
 
 /* --- memory ---------------------------------------------------------------------------------------------------------- */
 
-/* Blocks of a run: those between two kept inputs, or all. */
-static double run_length(const struct calculated *model, const struct plan *plan)
+/* Runs of blocks: one input is kept of each, and backward of all but the last begins with forward again. */
+struct block_runs {
+    double length, count; /* blocks of each but the last; runs */
+};
+
+static struct block_runs block_runs(const struct calculated *model, const struct plan *plan)
 {
-    return plan->recompute.every > 0 ? fmin(plan->recompute.every, model->shape.layers) : model->shape.layers;
+    const double layers = model->shape.layers,
+                 length = plan->recompute.every > 0 ? fmin(plan->recompute.every, layers) : layers;
+    return (struct block_runs){ .length = length, .count = ceil(layers / length) };
 }
 
 /* Return the bytes of activations that blocks keep for a token: at most when backward begins, or when it has computed the run before the
  * last again. */
 static double kept_bytes(const struct calculated *model, const struct plan *plan)
 {
-    const double layers = model->shape.layers, length = run_length(model, plan), runs = ceil(layers / length),
-                 last = layers - (runs - 1) * length, each = model->bytes / 2, input = 2 * model->shape.width,
-                 block = known_shape_token_bytes(&model->shape);
-    const double begin = last * block + (runs - 1) * input, before = runs > 1 ? length * block + (runs - 2) * input : 0,
+    const struct block_runs runs = block_runs(model, plan);
+    const double layers = model->shape.layers, last = layers - (runs.count - 1) * runs.length, each = model->bytes / 2,
+                 input = 2 * model->shape.width, block = known_shape_token_bytes(&model->shape);
+    const double begin = last * block + (runs.count - 1) * input,
+                 before = runs.count > 1 ? runs.length * block + (runs.count - 2) * input : 0,
                  attention =
                      plan->recompute.attention_only ? (layers - 1) * known_shape_attention_bytes(&model->shape) : 0;
     return each * (fmax(begin, before) - attention);
@@ -100,9 +107,10 @@ double calculated_bytes(const struct calculated *model, const struct plan *plan)
 /* Return the operations of backward that forward had done already, for a token. */
 static double again(const struct calculated *model, const struct plan *plan)
 {
-    const double layers = model->shape.layers, length = run_length(model, plan), runs = ceil(layers / length);
-    return plan->recompute.attention_only ? (layers - 1) * known_shape_attention_flops(&model->shape, plan->length)
-                                          : (runs - 1) * length * known_shape_block_flops(&model->shape, plan->length);
+    const struct block_runs runs = block_runs(model, plan);
+    return plan->recompute.attention_only
+               ? (model->shape.layers - 1) * known_shape_attention_flops(&model->shape, plan->length)
+               : (runs.count - 1) * runs.length * known_shape_block_flops(&model->shape, plan->length);
 }
 
 double calculated_seconds(const struct calculated *model, const struct plan *plan, const struct speeds *speeds)
@@ -122,7 +130,7 @@ double calculated_seconds(const struct calculated *model, const struct plan *pla
 /* --- speeds ---------------------------------------------------------------------------------------------------------- */
 
 /* Return bus bandwidth in the largest all-reduce of a card's file. */
-static double bus_bandwidth(const struct csv_table *card)
+static double largest_bandwidth(const struct csv_table *card)
 {
     double most = 0, bandwidth = 0;
     for (int row = 0; row < card->rows; row++) {
@@ -130,7 +138,7 @@ static double bus_bandwidth(const struct csv_table *card)
         if (strcmp(csv_field(card, row, "quantity"), "allreduce_s") != 0 || !(bytes > most))
             continue;
         most = bytes;
-        bandwidth = 2 * (ranks - 1) / ranks * bytes / csv_value(card, row, "value");
+        bandwidth = allreduce_bus_bandwidth(ranks, bytes, csv_value(card, row, "value"));
     }
     return bandwidth;
 }
@@ -147,7 +155,7 @@ bool speeds_of_run(const char *folder, struct speeds *speeds)
     struct csv_table card =
         csv_open_if_there(path, (const char *const[]){ "quantity", "ranks", "bytes", "value", NULL });
     *speeds = (struct speeds){ .flops = own_value(&card, "own_" LARGE_PRODUCT_COST),
-                               .link = bus_bandwidth(&card),
+                               .link = largest_bandwidth(&card),
                                .memory = own_value(&card, "own_" UPDATE_COST) };
     csv_free(&card);
     free(path);
@@ -176,10 +184,11 @@ void write_calculator(struct lab *lab, const struct options *base, struct csv *c
 {
     const struct card *card = lab_card(lab);
     const struct calculated model = own_model(&base->model);
-    const double bytes = workload_gradient_bytes(&base->model), ranks = base->run.ranks;
+    const double bytes = workload_gradient_bytes(&base->model);
+    const int ranks = base->run.ranks;
     const struct speeds speeds = {
         .flops = card_cost(card, LARGE_PRODUCT_COST),
-        .link = ranks > 1 ? 2 * (ranks - 1) / ranks * bytes / card_allreduce(card, base->run.ranks, bytes) : INFINITY,
+        .link = ranks > 1 ? allreduce_bus_bandwidth(ranks, bytes, card_allreduce(card, ranks, bytes)) : INFINITY,
         .memory = card_cost(card, UPDATE_COST)
     };
     const char *name;

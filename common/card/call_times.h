@@ -19,12 +19,7 @@ double repeated_call_seconds(struct call_times how, void (*call)(const void *of)
 /* Return the median seconds of a product (rows, width) x (width, width). */
 double product_seconds(int rows, int width, int repeats, struct world *world);
 
-/* Measure function of the row below: operations per second of a product of matrices that fit a core's caches, or that keep a GPU busy. */
+/* Measure function of an own cost: operations per second of a product of matrices that fit a core's caches, or that keep a GPU busy. */
 double product_measure(const struct own_where *where, int which);
-
-#define PRODUCT_COSTS                                                                                                  \
-    {                                                                                                                  \
-        "product_flops_per_s", OWN_RATE, "matrix products", "GFLOP/s", 1e-9, 3 << 20, product_measure, 0               \
-    }
 
 #endif

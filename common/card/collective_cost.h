@@ -51,6 +51,12 @@ struct collective_setting {
 struct check_failures collective_costs_measure(struct collective_costs *costs, struct world *world,
                                                const struct card_uses *uses, const struct collective_setting *setting);
 
+/* Return the bus bandwidth of an all-reduce, in bytes per second, as nccl-tests define it: what each rank must send over time. */
+static inline double allreduce_bus_bandwidth(double ranks, double bytes, double seconds)
+{
+    return 2 * (ranks - 1) / ranks * bytes / seconds;
+}
+
 /* Return the bytes of the largest buffers that collective_costs_measure() opens on a rank, two for a message. */
 double collective_costs_memory(const struct card_uses *uses, double gradient_bytes);
 

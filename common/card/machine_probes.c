@@ -1,5 +1,4 @@
 #include "card/machine_probes.h"
-#include "card/brief.h"
 
 #include "base/memory.h"
 #include "base/stats.h"

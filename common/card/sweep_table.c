@@ -1,5 +1,6 @@
 #include "card/sweep_table.h"
 
+#include "card/collective_cost.h"
 #include "card/sweep.h"
 #include "world/world.h"
 
@@ -8,14 +9,14 @@
 static void write_row(struct csv *csv, const struct card *card, int ranks, double bytes, double seconds)
 {
     /* if arrivals are unknown, the time includes waiting */
-    double rate = collective_hides_arrivals() ? (double)NAN : bytes / seconds / 1e9;
+    const double sending = collective_hides_arrivals() ? (double)NAN : seconds;
     do {
         csv_integer(csv, "ranks", ranks);
         csv_number(csv, "bytes", bytes);
         csv_ms(csv, "time_ms", seconds);
         csv_ms(csv, "card_ms", card_allreduce(card, ranks, bytes));
-        csv_ratio(csv, "algbw_GB_per_s", rate);
-        csv_ratio(csv, "busbw_GB_per_s", 2.0 * (ranks - 1) / ranks * rate);
+        csv_ratio(csv, "algbw_GB_per_s", bytes / sending / 1e9);
+        csv_ratio(csv, "busbw_GB_per_s", allreduce_bus_bandwidth(ranks, bytes, sending) / 1e9);
     } while (csv_end_row(csv));
 }
 
