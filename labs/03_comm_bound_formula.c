@@ -12,23 +12,46 @@
  * Letters: notebooks-md/symbols.md. */
 #include "03_comm_bound.h"
 
-double exposed_seconds(const struct options *o, const struct card *card, double passes)
+/* Sums that are started during backward, in their order: each is ready `before` the end of backward and takes `seconds`. */
+struct starts {
+    int count;
+    double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
+    bool is_early[COLLECTIVE_STARTED_MOST]; /* ready before the last layer */
+};
+
+static struct starts starts_of(const struct options *o, const struct card *card, double passes)
 {
     const struct buckets cuts[] = { cut_message(o), cut_own(o) };
-    double before[COLLECTIVE_STARTED_MOST], seconds[COLLECTIVE_STARTED_MOST];
     double left[LAYERS_MOST] = { 0 }; /* from the end of a layer to the end of backward */
-    int count = 0;
+    struct starts starts = { 0 };
     passes *= card_contention_slowdown(card, o->run.ranks);
     const struct work work = workload_usual(&o->model, &o->run);
     for (int layer = 1; layer < workload_layers(&o->model); layer++)
         left[layer] = left[layer - 1] + passes * workload_backward_share(&o->model, work, layer - 1);
     for (int cut = 0; cut < 2; cut++)
-        for (int i = 0; i < cuts[cut].count; i++, count++) {
+        for (int i = 0; i < cuts[cut].count; i++, starts.count++) {
             const struct bucket *bucket = &cuts[cut].at[i];
-            before[count] = left[bucket->layer] * (1 - card->transfer_core);
-            seconds[count] = started_seconds(card, o->run.ranks, (double)bucket->count * sizeof(float));
+            starts.is_early[starts.count] = left[bucket->layer] > 0;
+            starts.before[starts.count] = left[bucket->layer] * (1 - card->transfer_core);
+            starts.seconds[starts.count] = started_seconds(card, o->run.ranks, (double)bucket->count * sizeof(float));
         }
-    return predict_exposed(before, seconds, count);
+    return starts;
+}
+
+double exposed_seconds(const struct options *o, const struct card *card, double passes)
+{
+    const struct starts starts = starts_of(o, card, passes);
+    return predict_exposed(starts.before, starts.seconds, starts.count);
+}
+
+/* Seconds of sums that the ranks' cores carry within backward, in its later calls to the library: those that are ready before its end. */
+static double carried_seconds(const struct options *o, const struct card *card, double passes)
+{
+    const struct starts starts = starts_of(o, card, passes);
+    double seconds = 0;
+    for (int i = 0; i < starts.count; i++)
+        seconds += starts.is_early[i] ? starts.seconds[i] : 0;
+    return o->calls_library ? card->transfer_core * seconds : 0;
 }
 
 /* Seconds of summing so many bytes of floats. */
@@ -68,5 +91,8 @@ struct prediction predict(const struct options *o, const struct card *card)
                          .host = o->is_fresh ? (double)MIB * o->comm_mb / card->fresh_bandwidth : 0 };
     load.cpu = load.data + load.local + load.host;
     load.after = cost.update;
-    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
+    struct prediction p =
+        predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
+    predict_carried(&p, carried_seconds(o, card, passes));
+    return p;
 }

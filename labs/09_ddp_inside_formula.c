@@ -8,7 +8,8 @@
  *     end of a sum = max(end of the sum before, ready) + T(M)           exposed = end of the last sum - end of backward
  *
  * That is so if a network carries the bytes. If the ranks' cores carry them, they do not compute meanwhile: no sum begins before
- * the end of backward, as far as time is concerned, and nothing is hidden.
+ * the end of backward, as far as time is concerned, and nothing is hidden. Backward's later calls carry the sums that are ready before its end,
+ * so these lengthen it and count as local.
  *
  *     per_tensor … one_bucket    many buckets are ready early, but each sum costs an α
  *     best_bucket                the cap for which this formula gives the shortest step
@@ -92,6 +93,15 @@ double schedule_seconds(const struct schedule *s)
     return seconds;
 }
 
+/* Seconds of sums that the ranks' cores carry within backward. */
+static double schedule_carried(const struct schedule *s, const struct card *card)
+{
+    double seconds = 0;
+    for (int i = 0; i < s->count; i++)
+        seconds += s->sum[i].ready < s->backward ? s->sum[i].seconds : 0;
+    return card->transfer_core * seconds;
+}
+
 double schedule_exposed(const struct schedule *s)
 {
     return fmax(0, s->sum[s->count - 1].end - s->backward) + s->second;
@@ -107,15 +117,20 @@ static double wire_seconds(const struct options *o, const struct card *card)
                                       : 0;
 }
 
-static double transfer_seconds(const struct options *o, const struct card *card)
+/* Seconds of all sums that show; and those of them within backward. */
+struct shown {
+    double all, carried;
+};
+
+static struct shown shown_seconds(const struct options *o, const struct card *card)
 {
     if (!o->has_reducer)
-        return card_allreduce(card, o->run.ranks, workload_gradient_bytes(&o->model));
+        return (struct shown){ .all = card_allreduce(card, o->run.ranks, workload_gradient_bytes(&o->model)) };
     struct schedule *s = memory_new(1, sizeof *s);
     make_schedule(s, o, card);
-    const double seconds = schedule_exposed(s);
+    const struct shown shown = { schedule_exposed(s), schedule_carried(s, card) };
     free(s);
-    return seconds;
+    return shown;
 }
 
 struct prediction predict_accumulated(const struct options *o, const struct card *card, int micro_batches, int sums)
@@ -127,8 +142,10 @@ struct prediction predict_accumulated(const struct options *o, const struct card
     load.local = micro_batches * cost_at(&cost.passes, batch) + cost.update + sums * wire_seconds(o, card) +
                  adding_seconds(card, workload_gradient_bytes(&o->model), micro_batches);
     load.cpu = load.data + load.local;
-    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu),
-                         ranks > 1 && sums > 0 ? sums * transfer_seconds(o, card) : 0);
+    const struct shown shown = ranks > 1 && sums > 0 ? shown_seconds(o, card) : (struct shown){ 0 };
+    struct prediction p = predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), sums * shown.all);
+    predict_carried(&p, sums * shown.carried);
+    return p;
 }
 
 struct prediction predict(const struct options *o, const struct card *card)

@@ -177,6 +177,13 @@ double predict_exposed(const double *before, const double *seconds, int count)
     return fmax(0, done);
 }
 
+void predict_carried(struct prediction *p, double seconds)
+{
+    const double moved = fmin(seconds, p->transfer);
+    p->local += moved;
+    p->transfer -= moved;
+}
+
 double prediction_step(const struct prediction *p)
 {
     return p->data + p->local + p->host + p->wait + p->transfer;

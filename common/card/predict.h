@@ -41,6 +41,10 @@ struct prediction predict_alike(const struct card *card, struct load load, int r
  * Message i is ready `before[i]` seconds before the end of backward and takes `seconds[i]`. */
 double predict_exposed(const double *before, const double *seconds, int count);
 
+/* Let so many seconds of the transfer pass within the ranks' own work: cores that carry messages do so in each call to the library, so
+ * those started during backward lengthen backward. The step stays as long. */
+void predict_carried(struct prediction *prediction, double seconds);
+
 /* Return the predicted step: the sum of all terms. */
 double prediction_step(const struct prediction *prediction);
 

@@ -27,6 +27,15 @@ static struct low_rank_floats floats_of(const struct model_tensor *t)
     return (struct low_rank_floats){ t->rows > 0 ? t->rows : t->count, columns(t) };
 }
 
+/* Return the elements of the largest matrix; 0 if there is none. */
+static size_t largest_matrix(const struct model_tensor *tensor, int tensors)
+{
+    size_t largest = 0;
+    for (int i = 0; i < tensors; i++)
+        largest = tensor[i].rows > 0 && tensor[i].count > largest ? tensor[i].count : largest;
+    return largest;
+}
+
 struct low_rank_floats low_rank_floats(const struct model_tensor *tensors, const struct bucket *b)
 {
     struct low_rank_floats sum = { 0 };
@@ -47,18 +56,16 @@ struct low_rank *low_rank_open(const struct model *model, int ranks)
     l->p_at = memory_new((size_t)l->tensors + 1, sizeof *l->p_at);
     l->q_at = memory_new((size_t)l->tensors + 1, sizeof *l->q_at);
     workload_tensors(&model->workload, l->tensor);
-    size_t largest = 0;
     for (int i = 0; i < l->tensors; i++) {
         const struct low_rank_floats floats = floats_of(&l->tensor[i]);
         l->p_at[i + 1] = l->p_at[i] + floats.first;
         l->q_at[i + 1] = l->q_at[i] + floats.second;
-        largest = l->tensor[i].rows > 0 && l->tensor[i].count > largest ? l->tensor[i].count : largest;
     }
     const size_t p = l->p_at[l->tensors], q = l->q_at[l->tensors];
     l->p = device_new(MEMORY_COMMUNICATION, p, sizeof(float));
     l->q = device_new(MEMORY_COMMUNICATION, q, sizeof(float));
     l->error = device_new(MEMORY_COMMUNICATION, model->count, sizeof(float));
-    l->part = device_new(MEMORY_COMMUNICATION, largest, sizeof(float));
+    l->part = device_new(MEMORY_COMMUNICATION, largest_matrix(l->tensor, l->tensors), sizeof(float));
     l->host = memory_new(p > q ? p : q, sizeof(float));
     low_rank_restart(l);
     return l;
@@ -79,7 +86,14 @@ void low_rank_close(struct low_rank *l)
 
 double low_rank_memory(const struct workload *workload)
 {
-    return 2.1 * workload_gradient_bytes(workload); /* the errors, the largest matrix at most; p and q are small */
+    const int tensors = workload_tensors(workload, NULL);
+    struct model_tensor *tensor = memory_new((size_t)tensors, sizeof *tensor);
+    workload_tensors(workload, tensor);
+    size_t floats = largest_matrix(tensor, tensors);
+    for (int i = 0; i < tensors; i++)
+        floats += floats_of(&tensor[i]).first + floats_of(&tensor[i]).second;
+    free(tensor);
+    return (double)(floats * sizeof(float)) + workload_gradient_bytes(workload); /* the latter: errors */
 }
 
 void low_rank_restart(struct low_rank *l)

@@ -56,7 +56,7 @@ judge() # WHAT MACHINE: print the claims about time, and about formulas, that ar
     machine=$(basename "$2" .xml)
     said=$("$build/bin/claims" --results "$folder/results" --expected "$source/expected" --platform "$machine" --only "$lab" 2>&1)
     grep -q '^Of [0-9]* claims about time' <<<"$said" || { complain "$1: not judged: $(tail -n 2 <<<"$said")"; return 1; }
-    sed -nE "s/^(ratio|shape|formula), ([a-z_0-9]+), ([a-z_0-9]+) \\($machine\\): .*/\\3 of \\2 on $machine/p" <<<"$said" | sort -u
+    sed -nE "s/^(ratio|shape|formula), ([a-z_0-9 ]+), ([a-z_0-9]+) \\($machine\\): .*/\\3 of \\2 on $machine/p" <<<"$said" | sort -u
 }
 
 machines=("$source/tests/sim/round_numbers.xml" blog)
@@ -65,7 +65,7 @@ compile "$formula" "$formula" && link_lab "$formula" || exit 1
 for machine in "${machines[@]}"; do
     right[$machine]=$(judge "the right formula" "$machine") || exit 1
 done
-! grep '^predicted.* on blog$' <<<"${right[blog]}" || complain "the right formula: these claims about it are found wrong"
+! grep -E '^(predicted|term)_.* on blog$' <<<"${right[blog]}" || complain "the right formula: these claims about it are found wrong"
 mutants=0
 while IFS='|' read -r what file script; do
     [[ -n $what && $what != '#'* ]] || continue

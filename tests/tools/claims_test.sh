@@ -216,6 +216,44 @@ mv "$folder/right.csv" "$results/07_test/summary.csv"
 expect "it,base,any,slowest_step_ms,~,predicted_step_ms,0.2,ratio,w" "at,base,any,wrong,=,0,,exact,w"
 row "the published step" "base 70.50 20.00 as predicted, within 5 %"
 
+# All cases together: base has less than a tenth of its step there, and the errors of the others cancel out.
+mv "$results/07_test/summary.csv" "$folder/right.csv"
+cat >"$results/07_test/summary.csv" <<'END'
+# command: 07_test --sleep-ms 2.5 --ranks 4
+case,ranks,batch_size,slowest_step_ms,predicted_then_ms,wait_ms,predicted_wait_ms,oversubscribed,wrong
+base,4,8,20,20,5,1,0,0
+slow,4,8,80,80,20,16,0,0
+odd,4,8,40,40,10,14,0,0
+shared,4,8,40,40,99,20,1,0
+END
+repeat_rounds "$results/07_test"
+together() # NAME CASES TEXT
+{
+    expect "it,$2,cores>=ranks,wait_ms,~,predicted_wait_ms,0.1,ratio,w"
+    row "$1" "all cases together - - $3"
+}
+together "all together" all "as predicted: it off +0.0 %"
+together "all but one" "all but odd" "WRONG: it off +25 %"
+check "  … by name" 0 "ratio, all cases, it (here): wait_ms is 20, not ~ 16 within 10 %: it off +25 %, in 6 rounds"
+together "all but two" "all but odd slow" "a tenth of the step in no case"
+together "none that can be tested" "all but odd slow base" "more ranks than cores"
+expect "it,all,any,wait_ms,<,predicted_wait_ms,,ratio,w"
+check "together, with another relation" 2 "07_test.csv:3: wrong relation or kind for all cases together: '<'"
+expect "it,all,any,no_ms,~,predicted_wait_ms,0.1,ratio,w"
+check "together, without the column" 2 "summary.csv has no column no_ms (here): in claim 'it'"
+expect "it,all,cores>=ranks,wait_ms,~,predicted_wait_ms,0.1,ratio,w"
+awk -F , -v OFS=, '/^odd,/ && $11 < 3 { $6 = 99; $14 = 1 } { print }' "$results/07_test/rounds.csv" >"$folder/rounds.csv"
+cp "$folder/rounds.csv" "$results/07_test/rounds.csv"
+check "disturbed rounds of one case count without it" 0 "too noisy: it off +12 %"
+expect "it,slow,any,1,=,1,,exact,w"
+printf 'id,case,needs,quantity,relation,value,tolerance,kind,why\nit,slow,any,1,=,2,,exact,w\nat,slow,any,1,=,1,,exact,w\n' \
+    >"$folder/expected/every_lab.csv"
+check "claims about every lab, of which one is replaced" 0 "2 exact checks hold, 0 fail."
+rm "$folder/expected/every_lab.csv"
+mv "$folder/right.csv" "$results/07_test/summary.csv"
+repeat_rounds "$results/07_test"
+expect "it,base,any,slowest_step_ms,~,predicted_step_ms,0.2,ratio,w" "at,base,any,wrong,=,0,,exact,w"
+
 # Usage.
 check "the lab asked for" 0 "1 exact check holds" --only 07_test
 check "another lab" 2 "holds no lab with claims" --only 08_other

@@ -71,6 +71,25 @@ bool claim_is_blame(const struct claim *claim)
     return claim->relation == EQUAL && strcmp(dot ? dot + 1 : claim->quantity, "blamed_rank") == 0;
 }
 
+int claim_find(const struct claim_file *file, const char *id)
+{
+    return csv_find(&file->table, "id", id);
+}
+
+bool claim_is_together(const struct claim *claim)
+{
+    return strcmp(claim->name, "all") == 0 || strncmp(claim->name, "all but ", strlen("all but ")) == 0;
+}
+
+bool claim_leaves_out(const struct claim *claim, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *word = claim->name; *word; word += strcspn(word, " "), word += strspn(word, " "))
+        if (strcspn(word, " ") == length && strncmp(word, name, length) == 0)
+            return true;
+    return false;
+}
+
 /* End the program if relation, tolerance and kind do not go together. */
 static void check(const struct claim_file *file, int row, const struct claim *claim)
 {
@@ -84,6 +103,9 @@ static void check(const struct claim_file *file, int row, const struct claim *cl
     if (is_about_time && (claim->relation == SAME || (claim->relation == EQUAL && !claim_is_blame(claim))))
         claim_die(file, row, "wrong relation", relation_words[claim->relation],
                   "time varies: use ~, extra, < or >; = is for blamed_rank");
+    if (claim_is_together(claim) && (claim->relation != NEAR || claim->kind != RATIO))
+        claim_die(file, row, "wrong relation or kind for all cases together:", relation_words[claim->relation],
+                  "use ~ and ratio");
 }
 
 struct claim claim_read(const struct claim_file *file, int row)
@@ -101,8 +123,7 @@ struct claim claim_read(const struct claim_file *file, int row)
         .why = text_of(file, row, "why"),
     };
     check(file, row, &claim);
-    for (int before = 0; before < row; before++)
-        if (strcmp(csv_field(&file->table, before, "id"), claim.id) == 0)
-            claim_die(file, row, "a second claim", claim.id, "an id is used once");
+    if (claim_find(file, claim.id) < row)
+        claim_die(file, row, "a second claim", claim.id, "an id is used once");
     return claim;
 }

@@ -22,8 +22,9 @@ extern const char *const relation_words[];
 extern const char *const kind_words[];
 
 struct claim {
-    const char *id, *name, *quantity, *value, *why; /* name: of the case; "*": every case */
-    enum needs needs;                               /* column `needs` */
+    const char *id, *name, *quantity, *value,
+        *why;         /* name: of the case; "*": every case; "all …": claim_is_together() */
+    enum needs needs; /* column `needs` */
     enum relation relation;
     enum kind kind;
     double tolerance;
@@ -41,6 +42,13 @@ void claim_file_close(struct claim_file *file);
 
 /* Return the claim in a row. End the program, naming the line, if it is malformed. */
 struct claim claim_read(const struct claim_file *file, int row);
+
+/* Return the row of a claim; -1 if the file has none of this id. */
+int claim_find(const struct claim_file *file, const char *id);
+
+/* True if the claim is about all cases together; and if such a claim leaves this case out. */
+bool claim_is_together(const struct claim *claim);
+bool claim_leaves_out(const struct claim *claim, const char *name);
 
 /* End the program, naming the file's line that holds the row. */
 _Noreturn void claim_die(const struct claim_file *file, int row, const char *what, const char *which, const char *cure);

@@ -7,9 +7,13 @@
  *     RESULTS/platforms/dedicated-cores/NN_name/   simulated: every rank has its own core
  *     RESULTS/platforms/blog/NN_name/              simulated: the blog's machine; shown, never judged
  * With --platform NAME, RESULTS/platforms/NAME/ is the only place, and it is judged.
- * A row of expected/NN_name.csv is one claim. It is judged for each judged place that has results, from that place alone:
+ * A row of expected/NN_name.csv is one claim; a row of expected/every_lab.csv is one about each lab, unless a claim of the lab has its id.
+ * It is judged for each judged place that has results, from that place alone:
  *     id         name of the claim, used once
- *     case       row of summary.csv; * means every row
+ *     case       row of summary.csv; * means every row, each for itself
+ *                all, all but CASE CASE: one claim about all rows together (or without these). In each round quantity and value are
+ *                summed over the rows, as far as they were measured and not disturbed. Rows whose value is less than a tenth of
+ *                predicted_then_ms do not count. So a wrong term of the formula is noticed where no step would be off by much.
  *     needs      condition without which the claim cannot be tested:
  *                any | cores>=ranks | ranks>1 (and cores>=ranks) | cpu (cores>=ranks, and the ranks train on cores) |
  *                real (like cpu, and these cores carry the messages: not simulated) | sim (the row's backend is the simulator) |
@@ -88,7 +92,8 @@ static const struct option_row option_rows[] = {
 /* All labs with results, judged together: each verdict depends on the number of tests. */
 struct labs {
     struct source sources[PLACES];
-    char *folder; /* of --platform; else NULL */
+    struct claim_file every_claim; /* path NULL: there are none */
+    char *folder;                  /* of --platform; else NULL */
     struct place published;
     int count;
     struct lab *at; /* (count) */
@@ -157,6 +162,16 @@ static bool open_lab(struct lab *lab, const struct options *o)
     return true;
 }
 
+/* Read the claims about every lab, if the folder has any. */
+static struct claim_file open_every_claim(const char *expected)
+{
+    char *path = memory_text("%s/every_lab.csv", expected);
+    if (access(path, F_OK) == 0)
+        return claim_file_open(path);
+    free(path);
+    return (struct claim_file){ 0 };
+}
+
 static void close_lab(struct lab *lab)
 {
     for (int p = BLOG; p < PLACES; p++) {
@@ -179,6 +194,7 @@ static void open_labs(struct labs *labs, const struct options *o)
     char *blog_path = memory_text("%s/blog.csv", o->expected);
     *labs = (struct labs){ .published = { .is_there = true, .summary = csv_open(blog_path, blog_columns) },
                            .at = memory_new((size_t)file_count + 1, sizeof *labs->at) };
+    labs->every_claim = open_every_claim(o->expected);
     name_sources(labs, o->platform);
     for (int f = 0; f < file_count; f++) {
         const char *file = files[f]->d_name;
@@ -186,6 +202,7 @@ static void open_labs(struct labs *labs, const struct options *o)
             struct lab *lab = &labs->at[labs->count];
             *lab = (struct lab){ .name = memory_text("%.*s", (int)strcspn(file, "."), file),
                                  .sources = labs->sources,
+                                 .every_claim = labs->every_claim.path ? &labs->every_claim : NULL,
                                  .places = { [PUBLISHED] = labs->published } };
             if (open_lab(lab, o))
                 labs->count++;
@@ -203,6 +220,7 @@ static void close_labs(struct labs *labs)
     for (int i = 0; i < labs->count; i++)
         close_lab(&labs->at[i]);
     csv_free(&labs->published.summary);
+    claim_file_close(&labs->every_claim);
     free(labs->at);
     free(labs->folder);
 }

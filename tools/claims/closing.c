@@ -37,7 +37,7 @@ static enum verdict verdict_of_places(const struct lab *lab, const int *rows, ch
     char *phrase[PLACES] = { NULL };
     enum verdict verdict = VERDICTS;
     for (int p = JUDGED; p < PLACES; p++)
-        if (rows[p] >= 0)
+        if (rows[p] != ROW_NOT_RUN)
             verdict = judgement_worst(verdict, judgement_row(&lab->places[p], rows[p], &phrase[p]));
     char *simulated = phrase[DEDICATED], *here = phrase[HERE];
     if (simulated && here && strcmp(here, judgement_crowded) == 0) /* the asterisk shows it */
@@ -70,26 +70,46 @@ static struct closing closing_row(const struct lab *lab, const struct csv_table 
     return closing;
 }
 
+/* Return the row of all cases together. Its verdict is VERDICTS if no claim is about them. */
+static struct closing row_of_all(const struct lab *lab)
+{
+    struct closing closing = { .name = memory_text("all cases together"), .ms = { NAN, NAN, NAN, NAN } };
+    int rows[PLACES];
+    for (int p = JUDGED; p < PLACES; p++)
+        rows[p] = lab->places[p].is_there ? ROW_ALL : ROW_NOT_RUN;
+    closing.verdict = verdict_of_places(lab, rows, &closing.details);
+    return closing;
+}
+
+static void free_texts(struct closing *row)
+{
+    free(row->name);
+    free(row->details);
+}
+
 int closing_open(struct closing **rows, const struct lab *lab)
 {
     int most = 0, count = 0;
     for (int p = JUDGED; p < PLACES; p++)
         most += lab->places[p].summary.rows;
-    *rows = memory_new((size_t)most + 1, sizeof **rows);
+    *rows = memory_new((size_t)most + 2, sizeof **rows);
     for (int leading = JUDGED; leading < PLACES; leading++) {
         const struct csv_table *lead = &lab->places[leading].summary;
         for (int row = 0; row < lead->rows; row++)
             if (leading == JUDGED || find_alike(lab, JUDGED, lead, row) < 0)
                 (*rows)[count++] = closing_row(lab, lead, row);
     }
+    struct closing *all = &(*rows)[count];
+    *all = row_of_all(lab);
+    if (all->verdict != VERDICTS)
+        return count + 1;
+    free_texts(all);
     return count;
 }
 
 void closing_close(struct closing *rows, int count)
 {
-    for (int i = 0; i < count; i++) {
-        free(rows[i].name);
-        free(rows[i].details);
-    }
+    for (int i = 0; i < count; i++)
+        free_texts(&rows[i]);
     free(rows);
 }

@@ -78,46 +78,79 @@ struct series {
     double largest;     /* cell */
 };
 
-/* Evaluate the claim in each round that has all its cases. Return false if the claim reads nothing that varies by round. */
-static bool read_rounds(const struct place *place, const struct judgement *j, struct series *series)
+/* Rows of summary.csv that a claim is about. */
+struct rows {
+    int count, *at;
+};
+
+/* Evaluate the claim in a round: the sums over its rows that were measured there and not disturbed. A row counts as measured if all cases
+ * were that the claim reads with it. Return true if the claim reads what varies by round. */
+static bool read_round(const struct place *place, const struct claim *claim, struct rows rows, int round,
+                       struct series *series)
 {
     bool is_timed = false;
-    for (int round = 0; round < place->rounds.count; round++) {
-        struct reading reading = { .table = &place->summary, .row = j->row, .rounds = &place->rounds, .round = round };
-        double q, v;
-        expression_values(&reading, j->claim.quantity, j->claim.value, &q, &v);
+    double q = 0, v = 0, largest = 0, taken_share = 0;
+    int measured = 0, disturbed = 0;
+    for (int i = 0; i < rows.count; i++) {
+        struct reading reading = {
+            .table = &place->summary, .row = rows.at[i], .rounds = &place->rounds, .round = round
+        };
+        double own_q, own_v;
+        expression_values(&reading, claim->quantity, claim->value, &own_q, &own_v);
         is_timed |= reading.timed > 0;
-        if (reading.trouble != NO_TROUBLE || !isfinite(q) || !isfinite(v))
+        if (reading.trouble != NO_TROUBLE || !isfinite(own_q) || !isfinite(own_v))
             continue;
-        if (reading.is_disturbed) {
-            series->disturbed++;
-            series->taken_share += reading.taken_share;
+        disturbed += reading.is_disturbed;
+        taken_share = fmax(taken_share, reading.is_disturbed ? reading.taken_share : 0);
+        if (reading.is_disturbed)
             continue;
-        }
+        measured++;
+        q += own_q;
+        v += own_v;
+        largest += reading.largest;
+    }
+    if (measured > 0) {
         series->q[series->count] = q;
         series->v[series->count++] = v;
-        series->largest = fmax(series->largest, reading.largest);
+        series->largest = fmax(series->largest, largest);
+    } else if (disturbed > 0) {
+        series->disturbed++;
+        series->taken_share += taken_share;
     }
     return is_timed;
 }
 
-/* True if the claim reads a part of the step, whose noise differs from that of whole steps. */
-static bool reads_parts(const struct claim *claim)
+/* Claims of similar noise: about whole steps; about parts of a step, of which ranks do some alone and meet for others; likewise about parts
+ * of all cases together, where noise is smaller. */
+enum pool { OF_STEPS, OF_PARTS, OF_ALL_ALONE, OF_ALL_MEETINGS };
+
+static bool reads_any(const struct claim *claim, const char *const *columns)
 {
-    static const char *const parts[] = { "data_ms",     "local_ms",   "host_ms",     "wait_ms",
-                                         "transfer_ms", "exposed_ms", "rank_skew_ms" };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (strstr(claim->quantity, parts[i]))
+    for (; *columns; columns++)
+        if (strstr(claim->quantity, *columns))
             return true;
     return false;
 }
 
+static enum pool pool_of(const struct claim *claim)
+{
+    static const char *const alone[] = { "data_ms", "local_ms", "host_ms", NULL }, *const meetings[] = {
+        "wait_ms", "transfer_ms", "exposed_ms", "rank_skew_ms", NULL
+    };
+    const bool reads_meetings = reads_any(claim, meetings);
+    if (claim_is_together(claim))
+        return reads_meetings ? OF_ALL_MEETINGS : OF_ALL_ALONE;
+    return reads_meetings || reads_any(claim, alone) ? OF_PARTS : OF_STEPS;
+}
+
 /* Collect the evidence. Return false if the claim reads nothing that varies by round, such as the loss. */
-static bool judge_by_rounds(const struct place *place, struct judgement *j)
+static bool judge_by_rounds(const struct place *place, struct judgement *j, struct rows rows)
 {
     const size_t most = (size_t)place->rounds.count + 1;
     struct series series = { .q = memory_new(most, sizeof(double)), .v = memory_new(most, sizeof(double)) };
-    bool is_timed = read_rounds(place, j, &series);
+    bool is_timed = false;
+    for (int round = 0; round < place->rounds.count; round++)
+        is_timed |= read_round(place, &j->claim, rows, round, &series);
     if (is_timed && series.disturbed > 0) {
         j->disturbed_share = (double)series.disturbed / (series.count + series.disturbed);
         j->taken_share = series.taken_share / series.disturbed;
@@ -125,7 +158,7 @@ static bool judge_by_rounds(const struct place *place, struct judgement *j)
     if (is_timed && series.count > 0) {
         j->evidence =
             evidence_of(j->claim.relation, j->claim.tolerance, series.q, series.v, series.count, series.largest);
-        j->evidence.pool = reads_parts(&j->claim);
+        j->evidence.pool = pool_of(&j->claim);
         snprintf(j->shown.quantity, sizeof j->shown.quantity, "%.6g", j->evidence.mean_quantity);
         snprintf(j->shown.value, sizeof j->shown.value, "%.6g", j->evidence.mean_value);
     }
@@ -166,14 +199,8 @@ static enum verdict verdict_by_charges(const struct place *place, struct judgeme
 
 /* Verdict on a claim about time before its noise is compared with that of others: UNTESTABLE, or final for claims that have no
  * evidence. */
-static enum verdict begin_verdict(const struct place *place, struct judgement *j, const struct reading *reading,
-                                  bool is_true)
+static enum verdict verdict_of_evidence(struct judgement *j)
 {
-    if (claim_is_blame(&j->claim) && reading->trouble == BLANK_CELL)
-        return verdict_by_charges(place, j);
-    bool is_by_rounds = reading->trouble != CASE_NOT_RUN && !claim_is_blame(&j->claim) && place->rounds.count > 0;
-    if (!is_by_rounds || !judge_by_rounds(place, j))
-        return verdict_by_summary(j, reading, is_true);
     if (j->evidence.rounds > 0)
         return TOO_NOISY;
     if (j->disturbed_share > 0)
@@ -183,17 +210,35 @@ static enum verdict begin_verdict(const struct place *place, struct judgement *j
     return UNTESTABLE;
 }
 
-static struct judgement judge(const struct lab *lab, int at, int claim_row, int row)
+static enum verdict begin_verdict(const struct place *place, struct judgement *j, const struct reading *reading,
+                                  bool is_true)
+{
+    if (claim_is_blame(&j->claim) && reading->trouble == BLANK_CELL)
+        return verdict_by_charges(place, j);
+    bool is_by_rounds = reading->trouble != CASE_NOT_RUN && !claim_is_blame(&j->claim) && place->rounds.count > 0;
+    return is_by_rounds && judge_by_rounds(place, j, (struct rows){ 1, &j->row })
+               ? verdict_of_evidence(j)
+               : verdict_by_summary(j, reading, is_true);
+}
+
+/* End the program if an expression of the claim cannot be read. */
+static void check_reading(const struct reading *reading, const struct lab *lab, int at, const struct claim_file *file,
+                          int claim_row)
+{
+    if (reading->trouble == MALFORMED)
+        claim_die(file, claim_row, memory_text("%s (%s): in claim", reading->why, lab->sources[at].word),
+                  claim_read(file, claim_row).id, "correct its quantity or its value");
+}
+
+static struct judgement judge(const struct lab *lab, int at, const struct claim_file *file, int claim_row, int row)
 {
     const struct place *place = &lab->places[at];
-    struct judgement j = { .claim = claim_read(&lab->claims, claim_row), .row = row };
+    struct judgement j = { .claim = claim_read(file, claim_row), .row = row };
     const struct claim *claim = &j.claim;
     struct reading reading = { .table = &place->summary, .row = row, .trouble = row < 0 ? CASE_NOT_RUN : NO_TROUBLE };
     bool is_true =
         expression_holds(&reading, claim->quantity, claim->relation, claim->value, claim->tolerance, &j.shown);
-    if (reading.trouble == MALFORMED)
-        claim_die(&lab->claims, claim_row, memory_text("%s (%s): in claim", reading.why, lab->sources[at].word),
-                  claim->id, "correct its quantity or its value");
+    check_reading(&reading, lab, at, file, claim_row);
     const char *lacks = unmet_need(lab, reading.table, row, claim);
     snprintf(j.reason, sizeof j.reason, "%s", lacks ? lacks : row < 0 ? "case not run" : reading.why);
     bool is_about_time = !claim_must_hold(claim) && claim->kind != EXAMPLE;
@@ -206,22 +251,79 @@ static struct judgement judge(const struct lab *lab, int at, int claim_row, int 
     return j;
 }
 
+/* --- all cases together ------------------------------------------------------------------------------------------ */
+
+/* A case counts if the value is at least this share of the step that was predicted for it. */
+static const double LEAST_SHARE = 0.1;
+
+/* True if the value is large enough on a row on which the claim can be tested. */
+static bool belongs(const struct lab *lab, int at, const struct claim_file *file, int claim_row, int row)
+{
+    const struct csv_table *summary = &lab->places[at].summary;
+    const struct claim claim = claim_read(file, claim_row);
+    struct reading reading = { .table = summary, .row = row };
+    double q, v;
+    expression_values(&reading, claim.quantity, claim.value, &q, &v);
+    check_reading(&reading, lab, at, file, claim_row);
+    return reading.trouble == NO_TROUBLE && v > 0 && v >= LEAST_SHARE * csv_value(summary, row, "predicted_then_ms");
+}
+
+static struct judgement judge_together(const struct lab *lab, int at, const struct claim_file *file, int claim_row)
+{
+    const struct place *place = &lab->places[at];
+    struct judgement j = { .claim = claim_read(file, claim_row), .row = ROW_ALL, .verdict = UNTESTABLE };
+    struct rows rows = { .at = memory_new((size_t)place->summary.rows + 1, sizeof *rows.at) };
+    const char *lacks = NULL;
+    bool is_tested = false;
+    for (int row = 0; row < place->summary.rows; row++) {
+        const char *unmet = unmet_need(lab, &place->summary, row, &j.claim);
+        if (claim_leaves_out(&j.claim, csv_field(&place->summary, row, "case")))
+            continue;
+        lacks = unmet ? unmet : lacks;
+        is_tested |= !unmet;
+        if (!unmet && belongs(lab, at, file, claim_row, row))
+            rows.at[rows.count++] = row;
+    }
+    if (rows.count == 0)
+        snprintf(j.reason, sizeof j.reason, "%s", is_tested || !lacks ? "a tenth of the step in no case" : lacks);
+    else if (judge_by_rounds(place, &j, rows))
+        j.verdict = verdict_of_evidence(&j);
+    free(rows.at);
+    return j;
+}
+
+/* --- all claims -------------------------------------------------------------------------------------------------- */
+
+/* Judge a claim for each case that it is about, and keep what the caller wants. */
+static void judge_claim(struct lab *lab, int at, const struct claim_file *file, int claim_row, bool gate)
+{
+    struct place *place = &lab->places[at];
+    const struct claim claim = claim_read(file, claim_row);
+    const bool is_kept = !gate || claim_must_hold(&claim), is_every = strcmp(claim.name, "*") == 0;
+    if (claim_is_together(&claim)) {
+        if (is_kept)
+            place->judgements[place->count++] = judge_together(lab, at, file, claim_row);
+        return;
+    }
+    const int first = is_every ? 0 : csv_find(&place->summary, "case", claim.name),
+              last = is_every ? place->summary.rows - 1 : first;
+    for (int row = first; row <= last; row++) {
+        const struct judgement j = judge(lab, at, file, claim_row, row);
+        if (is_kept)
+            place->judgements[place->count++] = j;
+    }
+}
+
 void judge_place(struct lab *lab, int at, bool gate)
 {
     struct place *place = &lab->places[at];
-    const struct csv_table *summary = &place->summary, *claims = &lab->claims.table;
-    place->judgements = memory_new((size_t)(claims->rows * (summary->rows + 1)) + 1, sizeof *place->judgements);
-    for (int claim_row = 0; claim_row < claims->rows; claim_row++) {
-        struct claim claim = claim_read(&lab->claims, claim_row);
-        bool is_every = strcmp(claim.name, "*") == 0;
-        int first = is_every ? 0 : csv_find(summary, "case", claim.name);
-        int last = is_every ? summary->rows - 1 : first;
-        for (int row = first; row <= last; row++) {
-            struct judgement j = judge(lab, at, claim_row, row);
-            if (!gate || claim_must_hold(&claim))
-                place->judgements[place->count++] = j;
-        }
-    }
+    const int own = lab->claims.table.rows, every = lab->every_claim ? lab->every_claim->table.rows : 0;
+    place->judgements = memory_new((size_t)((own + every) * (place->summary.rows + 1)) + 1, sizeof *place->judgements);
+    for (int row = 0; row < own; row++)
+        judge_claim(lab, at, &lab->claims, row, gate);
+    for (int row = 0; row < every; row++)
+        if (claim_find(&lab->claims, claim_read(lab->every_claim, row).id) < 0)
+            judge_claim(lab, at, lab->every_claim, row, gate);
 }
 
 /* --- verdicts on time -------------------------------------------------------------------------------------------- */

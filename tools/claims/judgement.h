@@ -12,9 +12,12 @@
 /* Of each text of a judgement. */
 enum { JUDGEMENT_TEXT = EXPRESSION_TEXT };
 
-struct judgement { /* one claim about one case */
+/* Instead of a row of summary.csv. */
+enum { ROW_NOT_RUN = -1, ROW_ALL = -2 };
+
+struct judgement { /* one claim about one case, or about all together */
     struct claim claim;
-    int row; /* row of the case in summary.csv; -1 if not run */
+    int row; /* row of the case in summary.csv, ROW_NOT_RUN or ROW_ALL */
     enum verdict verdict;
     struct sides shown;          /* by rounds: means */
     char reason[JUDGEMENT_TEXT]; /* why a side has no value, or the claim cannot be tested or told */
@@ -52,22 +55,26 @@ struct place {
 
 struct lab {
     char *name;
-    const struct source *sources; /* (PLACES) */
-    struct claim_file claims;
+    const struct source *sources;         /* (PLACES) */
+    struct claim_file claims;             /* its own */
+    const struct claim_file *every_claim; /* those of every lab, of which its own may replace some; NULL: none */
     struct place places[PLACES];
 };
 
 /* Return "predicted_skew off +22 % ± 5" in new memory; the name alone for a claim not judged by rounds. */
 char *judgement_distance(const struct judgement *j);
 
-/* Return the worst verdict on the claims about a row of summary.csv; VERDICTS if there is none. Set `phrase`, in new memory, to the
+/* Return the name of the case, or of all. */
+const char *judgement_case(const struct place *place, const struct judgement *j);
+
+/* Return the worst verdict on the claims about a row of summary.csv, or about all (ROW_ALL); VERDICTS if there is none. Set `phrase`, in new memory, to the
  * verdict in a few words. */
 enum verdict judgement_row(const struct place *place, int row, char **phrase);
 
 /* Return the worse of two verdicts; VERDICTS is none. */
 enum verdict judgement_worst(enum verdict a, enum verdict b);
 
-/* Row of the closing table: a case at one size, published and at each place. */
+/* Row of the closing table: a case at one size, published and at each place; at the end all cases together, without a time. */
 struct closing {
     char *name;           /* case; with its size if the first judged place ran another size */
     double ms[PLACES];    /* step of the slowest rank; NaN if absent */
@@ -76,7 +83,7 @@ struct closing {
     char *details;        /* the verdict in a few words, by place if places differ */
 };
 
-/* Set `rows` to a row per case and size that was run at a judged place; the first such place leads the row. Return their
+/* Set `rows` to a row per case and size that was run at a judged place, and one for the claims about all cases; the first such place leads the row. Return their
  * number. Release with closing_close(). */
 int closing_open(struct closing **rows, const struct lab *lab);
 void closing_close(struct closing *rows, int count);

@@ -61,9 +61,8 @@ static void print_demand(const struct judgement *j)
 static void print_judgement(const struct place *place, const char *word, const struct judgement *j)
 {
     const struct claim *claim = &j->claim;
-    const char *name = csv_field(&place->summary, j->row, "case");
-    printf("\n%s, %s, %s (%s): %s is %s, ", kind_words[claim->kind], name, claim->id, word, claim->quantity,
-           j->shown.quantity);
+    printf("\n%s, %s, %s (%s): %s is %s, ", kind_words[claim->kind], judgement_case(place, j), claim->id, word,
+           claim->quantity, j->shown.quantity);
     print_demand(j);
     if (j->evidence.rounds > 0) {
         char *distance = judgement_distance(j);

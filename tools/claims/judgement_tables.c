@@ -21,7 +21,7 @@ static void put_judgement(struct csv *csv, const char *lab, const struct place *
     const bool is_by_rounds = j->evidence.rounds > 0;
     csv_text(csv, "lab", lab);
     csv_text(csv, "place", word);
-    csv_text(csv, "case", j->row < 0 ? "" : csv_field(&place->summary, j->row, "case"));
+    csv_text(csv, "case", judgement_case(place, j));
     csv_text(csv, "id", j->claim.id);
     csv_text(csv, "kind", kind_words[j->claim.kind]);
     csv_text(csv, "verdict", j->claim.kind == EXAMPLE ? "shown" : verdict_words[j->verdict]);

@@ -33,6 +33,11 @@ char *judgement_distance(const struct judgement *j)
     return text;
 }
 
+const char *judgement_case(const struct place *place, const struct judgement *j)
+{
+    return j->row == ROW_ALL ? "all cases" : j->row == ROW_NOT_RUN ? "" : csv_field(&place->summary, j->row, "case");
+}
+
 /* --- a row's verdict in a few words ------------------------------------------------------------------------------ */
 
 /* Rank of verdicts from best to worst. An untestable claim says less than a tested one. */
@@ -123,7 +128,10 @@ enum verdict judgement_row(const struct place *place, int row, char **phrase)
         break;
     }
     case AS_PREDICTED:
-        put_as_predicted(out, j);
+        if (row == ROW_ALL)
+            put_list(out, place, row, AS_PREDICTED, "as predicted: ");
+        else
+            put_as_predicted(out, j);
         break;
     case UNTESTABLE:
         fputs(j->reason, out);
