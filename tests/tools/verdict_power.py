@@ -9,6 +9,7 @@ share stays shared. In each simulated run one term of every predicted step (data
 program then judges the run. Prints, per lab, place and term: in how many of RUNS (default 100) runs any claim is wrong; and for
 comparison in how many it is wrong when nothing was changed. Not a test: it takes minutes and needs the results of a full run.
 """
+import collections
 import csv
 import pathlib
 import random
@@ -59,12 +60,16 @@ def matters(rows, term):
 
 
 def resample(rows, draw):
-    """Return as many rounds, drawn with replacement, renumbered."""
+    """Return as many rounds, drawn with replacement, renumbered. Cases that were measured in one or two rounds stay as they are: drawn twice,
+    one round would look like no noise."""
+    times = collections.Counter(row["case"] for row in rows)
     rounds = {}
     for row in rows:
         rounds.setdefault((row["launch"], row["round"]), []).append(row)
-    picked = [draw.choice(list(rounds.values())) for _ in rounds]
-    return [{**row, "launch": "0", "round": str(i)} for i, group in enumerate(picked) for row in group]
+    often = [[row for row in group if times[row["case"]] > 2] for group in rounds.values()]
+    seldom = [[row for row in group if times[row["case"]] <= 2] for group in rounds.values()]
+    drawn = [draw.choice(often) + few for few in seldom]
+    return [{**row, "launch": "0", "round": str(i)} for i, group in enumerate(drawn) for row in group]
 
 
 def count_wrong(claims, expected, results, lab, place):
@@ -84,8 +89,8 @@ def main():
     claims, expected, results = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
     runs = int(sys.argv[4]) if len(sys.argv) > 4 else 100
     factor = float(sys.argv[5]) if len(sys.argv) > 5 else 1.2
-    folders = [("here", folder) for folder in sorted(results.glob("[0-9][0-9]_*/"))]
-    folders += [("dedicated-cores", folder) for folder in sorted(results.glob("platforms/dedicated-cores/[0-9][0-9]_*/"))]
+    places = [("here", results), ("dedicated-cores", results / "platforms/dedicated-cores")]
+    folders = [(place, table.parent) for place, at in places for table in sorted(at.glob("[0-9][0-9]_*/rounds.csv"))]
     print("lab,place,rounds,term,factor,runs,runs_with_a_wrong_claim")
     for place, folder in folders:
         head, names, rows = read(folder / "rounds.csv")
