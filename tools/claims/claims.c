@@ -13,7 +13,8 @@
  *     case       row of summary.csv; * means every row, each for itself
  *                all, all but CASE CASE: one claim about all rows together (or without these). In each round quantity and value are
  *                summed over the rows, as far as they were measured and not disturbed. Rows whose value is less than a twelfth of
- *                predicted_then_ms do not count. So a wrong term of the formula is noticed where no step would be off by much.
+ *                predicted_then_ms do not count. So a wrong term of the formula is noticed where no step would be off
+ *                by much; not errors that cancel, nor a term that is predicted near zero.
  *     needs      condition without which the claim cannot be tested:
  *                any | cores>=ranks | ranks>1 (and cores>=ranks) | cpu (cores>=ranks, and the ranks train on cores) |
  *                real (like cpu, and these cores carry the messages: not simulated) | sim (the row's backend is the simulator) |
@@ -43,12 +44,12 @@
  *                         more than a factor of 1.5 during the run
  * Only undisturbed rounds count. Everything below 0.0001 % is rounding of the tables.
  *
- * Print one table per lab, a row per case: step of the slowest rank in milliseconds, published and for each place, then the worst
+ * Print one table per lab, a row per case and one for all together: step of the slowest rank in milliseconds, published and for each place, then the worst
  * verdict on the row's claims. Judged places show the mean over undisturbed rounds. A number appears only if its ranks and
  * batch_size equal those of the first judged place that has the case. Below the table: each claim that fails or is wrong, with its
  * place; each example, for the first judged place. At the end one sentence counts the verdicts.
  *
- * --tables also writes RESULTS/closing.csv, a row per case, and RESULTS/claims.csv, a row per claim, case and place.
+ * --tables also writes RESULTS/closing.csv, with the rows of the printed tables, and RESULTS/claims.csv, a row per claim, case and place.
  * --undecided prints only "NAME PLACE MORE_ROUNDS…" for each lab and place with undecided claims that further rounds may decide: how
  * many each of these claims needs, in rising order.
  *
