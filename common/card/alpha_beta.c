@@ -96,12 +96,43 @@ void alpha_beta_fit(struct alpha_beta *link)
     }
 }
 
+static int piece_of(const struct alpha_beta *link, double bytes)
+{
+    int p = 0;
+    while (p < link->pieces - 1 && bytes > link->piece[p].upto)
+        p++;
+    return p;
+}
+
+static double line_seconds(const struct alpha_beta *link, double bytes)
+{
+    const int p = piece_of(link, bytes);
+    return link->piece[p].alpha + link->piece[p].beta * bytes;
+}
+
+/* Seconds by which a measured point lies above its line. */
+static double point_error(const struct alpha_beta *link, int point)
+{
+    return link->seconds[point] - line_seconds(link, link->bytes[point]);
+}
+
+/* The error at a size: between two points on a straight line, beyond the first and last as there. */
+static double error_at(const struct alpha_beta *link, double bytes)
+{
+    int above = 0;
+    while (above < link->points && link->bytes[above] < bytes)
+        above++;
+    if (above == 0 || above == link->points)
+        return point_error(link, above == 0 ? 0 : above - 1);
+    const double below_bytes = link->bytes[above - 1],
+                 share = (bytes - below_bytes) / (link->bytes[above] - below_bytes);
+    return (1 - share) * point_error(link, above - 1) + share * point_error(link, above);
+}
+
 /* Cut the piece that reaches beyond so many bytes in two there. It stays whole if there is no room for another piece. */
 static void cut_at(struct alpha_beta *link, double bytes)
 {
-    int p = 0;
-    while (p < link->pieces - 1 && link->piece[p].upto < bytes)
-        p++;
+    const int p = piece_of(link, bytes);
     if (link->pieces == ALPHA_BETA_PIECES_MOST)
         return;
     memmove(&link->piece[p + 1], &link->piece[p], (size_t)(link->pieces - p) * sizeof *link->piece);
@@ -109,19 +140,37 @@ static void cut_at(struct alpha_beta *link, double bytes)
     link->pieces++;
 }
 
+/* Add a point in its place. */
+static void insert_point(struct alpha_beta *link, double bytes, double seconds)
+{
+    int at = link->points;
+    if (at == ALPHA_BETA_POINTS_MOST)
+        return;
+    for (; at > 0 && link->bytes[at - 1] > bytes; at--) {
+        link->bytes[at] = link->bytes[at - 1];
+        link->seconds[at] = link->seconds[at - 1];
+    }
+    link->bytes[at] = bytes;
+    link->seconds[at] = seconds;
+    link->points++;
+}
+
 void alpha_beta_slow(struct alpha_beta *link, double times, double bytes, double beyond)
 {
     const double limit = bytes > 0 ? bytes : INFINITY;
     const double there = bytes > 0 ? alpha_beta_seconds(link, bytes) : 0;
+    const double line = bytes > 0 ? line_seconds(link, bytes) : 0;
+    if (bytes > 0) {
+        cut_at(link, bytes);
+        insert_point(link, bytes, there);
+    }
     for (int i = 0; i < link->points; i++)
         link->seconds[i] =
             link->bytes[i] <= limit ? link->seconds[i] * times : there * times + (link->seconds[i] - there) * beyond;
-    if (bytes > 0)
-        cut_at(link, bytes);
     for (int i = 0; i < link->pieces; i++) {
         const bool is_above = i > 0 && link->piece[i - 1].upto >= limit;
         link->piece[i].alpha =
-            is_above ? there * times + (link->piece[i].alpha - there) * beyond : link->piece[i].alpha * times;
+            is_above ? line * times + (link->piece[i].alpha - line) * beyond : link->piece[i].alpha * times;
         link->piece[i].beta *= is_above ? beyond : times;
     }
 }
@@ -133,8 +182,5 @@ double alpha_beta_max_bytes(const struct alpha_beta *link)
 
 double alpha_beta_seconds(const struct alpha_beta *link, double bytes)
 {
-    int p = 0;
-    while (p < link->pieces - 1 && bytes > link->piece[p].upto)
-        p++;
-    return link->piece[p].alpha + link->piece[p].beta * bytes;
+    return fmax(0, line_seconds(link, bytes) + error_at(link, bytes));
 }

@@ -2,7 +2,10 @@
  *
  * seconds = alpha + beta x bytes in each of at most four ranges, by least squares of the *relative* error. A single line over
  * eight decades of bytes would follow its largest points until alpha is negative. Another range must lower the error by more than
- * it does for the noise of one line (AICc); two ranges take at least seven points. The first may be a single point. */
+ * it does for the noise of one line (AICc); two ranges take at least seven points. The first may be a single point.
+ *
+ * Few points do not tell how many ranges there are, so lines may be off by a fifth at a measured size. Between two measured sizes their
+ * errors there, weighted by distance, are added: the seconds of a measured size are those measured. */
 #ifndef LOCKSTEP_ALPHA_BETA_H
 #define LOCKSTEP_ALPHA_BETA_H
 

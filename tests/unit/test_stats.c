@@ -439,6 +439,34 @@ TEST(no_line_is_negative)
         }
 }
 
+/* Fit random measurements, which no few lines follow: the seconds of a measured size are those measured, and those of a size midway are
+ * their mean where the fit is one line. Drift of factors `times` and `beyond` (alpha_beta_slow) keeps both. */
+TEST(measured_sizes_keep_their_seconds)
+{
+    struct random random;
+    random_seed(&random, 2027);
+    for (int draw = 0; draw < 200; draw++) {
+        struct alpha_beta link = { .ranks = 4 };
+        for (int i = 0; i < 10; i++)
+            alpha_beta_add(&link, size_of(i), 1e-6 * exp2(random_below(&random, 20000) / 1000.0));
+        alpha_beta_fit(&link);
+        struct alpha_beta slow = link;
+        const double limit = 3 * size_of(4), there = alpha_beta_seconds(&link, limit);
+        alpha_beta_slow(&slow, 1.5, limit, 0.5);
+        for (int i = 0; i < 10; i++) {
+            const double bytes = size_of(i), seconds = link.seconds[i];
+            assert_near(alpha_beta_seconds(&link, bytes) / seconds, 1, 1e-9);
+            if (link.pieces < ALPHA_BETA_PIECES_MOST)
+                assert_near(alpha_beta_seconds(&slow, bytes) / (i <= 4 ? 1.5 * seconds : there + 0.5 * seconds), 1,
+                            1e-6);
+        }
+        for (int i = 0; i + 1 < 10 && link.pieces == 1; i++) {
+            const double between = alpha_beta_seconds(&link, (size_of(i) + size_of(i + 1)) / 2);
+            assert_near(between / ((link.seconds[i] + link.seconds[i + 1]) / 2), 1, 1e-9);
+        }
+    }
+}
+
 TEST(one_point_is_a_latency)
 {
     struct alpha_beta link = { .ranks = 2, .points = 1, .bytes = { 4096 }, .seconds = { 7e-6 } };
