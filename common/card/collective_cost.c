@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 /* --- entries ---------------------------------------------------------------------------------------------------- */
 
@@ -66,22 +67,36 @@ void collective_costs_make_room(struct collective_costs *costs, const struct car
 
 /* Sizes that are measured, in bytes of a call (struct sweep_call): at least the first few, and more until well beyond the needed
  * size. There the library may change its algorithm, or a cache may end. Libraries send messages below a few KiB without waiting for
- * the receiver (4 KiB on a modelled machine, job_command.c), so the cost jumps there. Of nine points, four before the jump and five after it, the fit takes a
- * factor of two for a jump, and not for noise. An all-reduce sends parts, whose jump lies elsewhere for each number of ranks. */
-enum { USUAL_MOST = 13, PARTS = 4 };
+ * the receiver (4 KiB on a modelled machine, job_command.c), so the cost jumps there. With four points before the jump and five after it, the fit takes a
+ * factor of two for a jump, and not for noise. An all-reduce sends parts, whose jump lies elsewhere for each number of ranks. On cores the way of copying
+ * changes between 32 and 256 KiB, so two sizes lie between. */
+enum { USUAL_MOST = 15, PARTS = 4 };
 struct usual {
     int least, count;
     double bytes[USUAL_MOST];
 };
-static const struct usual usual_of_sums = { 4,
-                                            10,
-                                            { 256, 4096, 32768, 262144, 1 << 20, 3 << 20, 6 << 20, 9 << 20, 16 << 20,
-                                              24 << 20 } },
-                          usual_of_others = { 9,
-                                              13,
-                                              { 256, 1024, 2048, 4096, 8192, 32768, 262144, 1 << 20, 3 << 20, 6 << 20,
-                                                9 << 20, 16 << 20, 24 << 20 } };
+static const struct usual usual_of_sums = { 6,
+                                            12,
+                                            { 256, 4096, 32768, 65536, 131072, 262144, 1 << 20, 3 << 20, 6 << 20,
+                                              9 << 20, 16 << 20, 24 << 20 } },
+                          usual_of_others = { 11,
+                                              15,
+                                              { 256, 1024, 2048, 4096, 8192, 32768, 65536, 131072, 262144, 1 << 20,
+                                                3 << 20, 6 << 20, 9 << 20, 16 << 20, 24 << 20 } };
 static const double BEYOND = 1.9; /* times the needed size */
+
+/* Add a call in its place by size, unless there is one of that size. Return the new number. */
+static int add_call(struct sweep_call *calls, int count, enum collective_kind kind, double bytes)
+{
+    int place = count;
+    while (place > 0 && calls[place - 1].bytes > bytes)
+        place--;
+    if (place > 0 && calls[place - 1].bytes == bytes)
+        return count;
+    memmove(calls + place + 1, calls + place, (size_t)(count - place) * sizeof *calls);
+    calls[place] = (struct sweep_call){ .kind = kind, .bytes = bytes };
+    return count + 1;
+}
 
 /* Sizes around a lab's largest are added as parts of it, because a piece has at least three points. */
 static const double parts_of_largest[PARTS] = { 0.5, 0.8, 1.25, 1.5 };
@@ -99,15 +114,16 @@ static int choose_calls(const struct collective_use *use, double gradient_bytes,
     const double parts = sweep_parts(use->kind, use->group.ranks);
     const double needed = BEYOND * fmax(use->bytes, gradient_bytes / parts);
     int count = 0;
-    while (count < usual->count && (count < usual->least || calls[count - 1].bytes < needed)) {
-        calls[count] = (struct sweep_call){ .kind = use->kind, .bytes = usual->bytes[count] };
-        count++;
-    }
+    while (count < usual->count && (count < usual->least || calls[count - 1].bytes < needed))
+        count = add_call(calls, count, use->kind, usual->bytes[count]);
     for (int i = 0; i < PARTS; i++) {
         double bytes = floor(use->bytes * parts_of_largest[i] / sizeof(float)) * sizeof(float);
         if (bytes > usual->bytes[usual->count - 1] && parts * bytes <= fits)
-            calls[count++] = (struct sweep_call){ .kind = use->kind, .bytes = bytes };
+            count = add_call(calls, count, use->kind, bytes);
     }
+    /* The drift of transfers is that of the all-reduce of the gradients: a fit's error there would pass for drift of all collectives. */
+    if (use->kind == ALL_REDUCE && gradient_bytes > 0 && gradient_bytes <= fits)
+        count = add_call(calls, count, use->kind, gradient_bytes);
     return count;
 }
 
