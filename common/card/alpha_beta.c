@@ -67,6 +67,38 @@ static double criterion(double squares, int pieces, int points)
            2 * parameters * (parameters + 1) / left;
 }
 
+/* Seconds by which a measured point lies above its piece. */
+static double error_of(const struct alpha_beta *link, const struct alpha_beta_line *piece, int point)
+{
+    int p = 0;
+    while (piece[p].upto < link->bytes[point])
+        p++;
+    return link->seconds[point] - (piece[p].alpha + piece[p].beta * link->bytes[point]);
+}
+
+/* Make the lines: to the pieces, add their errors at the points, and between two points what lies between these on a straight line. */
+static void pass_through_points(struct alpha_beta *link, const struct alpha_beta_line *piece)
+{
+    const int n = link->points;
+    int p = 0;
+    link->lines = 0;
+    for (int above = 0; above <= n;
+         above++) { /* sizes from one point to the next; before the first and after the last, its error */
+        const int below = above > 0 ? above - 1 : 0;
+        const double end = above < n ? link->bytes[above] : INFINITY, error = error_of(link, piece, below);
+        const bool is_between = above > 0 && above < n && link->bytes[above] > link->bytes[below];
+        const double slope = is_between ? (error_of(link, piece, above) - error) / (end - link->bytes[below]) : 0;
+        for (bool is_last = false; !is_last;) {
+            is_last = piece[p].upto >= end;
+            link->line[link->lines++] =
+                (struct alpha_beta_line){ .upto = is_last ? end : piece[p].upto,
+                                          .alpha = piece[p].alpha + error - slope * link->bytes[below],
+                                          .beta = piece[p].beta + slope };
+            p += !is_last;
+        }
+    }
+}
+
 void alpha_beta_fit(struct alpha_beta *link)
 {
     int n = link->points;
@@ -88,90 +120,50 @@ void alpha_beta_fit(struct alpha_beta *link)
     for (int pieces = 2; pieces <= ALPHA_BETA_PIECES_MOST; pieces++)
         if (criterion(fits[pieces][n].squares, pieces, n) < criterion(fits[link->pieces][n].squares, link->pieces, n))
             link->pieces = pieces;
+    struct alpha_beta_line piece[ALPHA_BETA_PIECES_MOST];
     for (int p = link->pieces - 1, last = n; p >= 0; p--) {
         int first = fits[p + 1][last].cut;
-        fit_piece(link, first, last, &link->piece[p].alpha, &link->piece[p].beta);
-        link->piece[p].upto = last < n ? sqrt(link->bytes[last - 1] * link->bytes[last]) : INFINITY;
+        fit_piece(link, first, last, &piece[p].alpha, &piece[p].beta);
+        piece[p].upto = last < n ? sqrt(link->bytes[last - 1] * link->bytes[last]) : INFINITY;
         last = first;
     }
+    pass_through_points(link, piece);
 }
 
-static int piece_of(const struct alpha_beta *link, double bytes)
+/* Return the line of a size; 0 if nothing was measured. */
+static int line_of(const struct alpha_beta *link, double bytes)
 {
-    int p = 0;
-    while (p < link->pieces - 1 && bytes > link->piece[p].upto)
-        p++;
-    return p;
+    int i = 0;
+    while (i < link->lines - 1 && link->line[i].upto < bytes)
+        i++;
+    return i;
 }
 
-static double line_seconds(const struct alpha_beta *link, double bytes)
-{
-    const int p = piece_of(link, bytes);
-    return link->piece[p].alpha + link->piece[p].beta * bytes;
-}
-
-/* Seconds by which a measured point lies above its line. */
-static double point_error(const struct alpha_beta *link, int point)
-{
-    return link->seconds[point] - line_seconds(link, link->bytes[point]);
-}
-
-/* The error at a size: between two points on a straight line, beyond the first and last as there. */
-static double error_at(const struct alpha_beta *link, double bytes)
-{
-    int above = 0;
-    while (above < link->points && link->bytes[above] < bytes)
-        above++;
-    if (above == 0 || above == link->points)
-        return point_error(link, above == 0 ? 0 : above - 1);
-    const double below_bytes = link->bytes[above - 1],
-                 share = (bytes - below_bytes) / (link->bytes[above] - below_bytes);
-    return (1 - share) * point_error(link, above - 1) + share * point_error(link, above);
-}
-
-/* Cut the piece that reaches beyond so many bytes in two there. It stays whole if there is no room for another piece. */
+/* Cut the line that reaches beyond so many bytes in two there. It stays whole if there is no room for another one. */
 static void cut_at(struct alpha_beta *link, double bytes)
 {
-    const int p = piece_of(link, bytes);
-    if (link->pieces == ALPHA_BETA_PIECES_MOST)
+    const int i = line_of(link, bytes);
+    if (link->line[i].upto == bytes || link->lines == 0 || link->lines == ALPHA_BETA_LINES_MOST)
         return;
-    memmove(&link->piece[p + 1], &link->piece[p], (size_t)(link->pieces - p) * sizeof *link->piece);
-    link->piece[p].upto = bytes;
-    link->pieces++;
-}
-
-/* Add a point in its place. */
-static void insert_point(struct alpha_beta *link, double bytes, double seconds)
-{
-    int at = link->points;
-    if (at == ALPHA_BETA_POINTS_MOST)
-        return;
-    for (; at > 0 && link->bytes[at - 1] > bytes; at--) {
-        link->bytes[at] = link->bytes[at - 1];
-        link->seconds[at] = link->seconds[at - 1];
-    }
-    link->bytes[at] = bytes;
-    link->seconds[at] = seconds;
-    link->points++;
+    memmove(&link->line[i + 1], &link->line[i], (size_t)(link->lines - i) * sizeof *link->line);
+    link->line[i].upto = bytes;
+    link->lines++;
 }
 
 void alpha_beta_slow(struct alpha_beta *link, double times, double bytes, double beyond)
 {
     const double limit = bytes > 0 ? bytes : INFINITY;
     const double there = bytes > 0 ? alpha_beta_seconds(link, bytes) : 0;
-    const double line = bytes > 0 ? line_seconds(link, bytes) : 0;
-    if (bytes > 0) {
-        cut_at(link, bytes);
-        insert_point(link, bytes, there);
-    }
     for (int i = 0; i < link->points; i++)
         link->seconds[i] =
             link->bytes[i] <= limit ? link->seconds[i] * times : there * times + (link->seconds[i] - there) * beyond;
-    for (int i = 0; i < link->pieces; i++) {
-        const bool is_above = i > 0 && link->piece[i - 1].upto >= limit;
-        link->piece[i].alpha =
-            is_above ? line * times + (link->piece[i].alpha - line) * beyond : link->piece[i].alpha * times;
-        link->piece[i].beta *= is_above ? beyond : times;
+    if (bytes > 0)
+        cut_at(link, bytes);
+    for (int i = 0; i < link->lines; i++) {
+        const bool is_above = i > 0 && link->line[i - 1].upto >= limit;
+        link->line[i].alpha =
+            is_above ? there * times + (link->line[i].alpha - there) * beyond : link->line[i].alpha * times;
+        link->line[i].beta *= is_above ? beyond : times;
     }
 }
 
@@ -182,5 +174,6 @@ double alpha_beta_max_bytes(const struct alpha_beta *link)
 
 double alpha_beta_seconds(const struct alpha_beta *link, double bytes)
 {
-    return fmax(0, line_seconds(link, bytes) + error_at(link, bytes));
+    const struct alpha_beta_line *line = &link->line[line_of(link, bytes)];
+    return fmax(0, line->alpha + line->beta * bytes);
 }

@@ -15,23 +15,28 @@
 /* Cost of a message in ranges of its size: latency + bytes / bandwidth. */
 struct message_costs {
     int ranges;
-    double from[ALPHA_BETA_PIECES_MOST]; /* bytes */
-    double latency[ALPHA_BETA_PIECES_MOST], bandwidth[ALPHA_BETA_PIECES_MOST];
+    double from[ALPHA_BETA_LINES_MOST]; /* bytes */
+    double latency[ALPHA_BETA_LINES_MOST], bandwidth[ALPHA_BETA_LINES_MOST];
 };
 
 /* Compute message costs from the all-reduce of two ranks. If these exchange k messages of an n-th part, they take
  * T(m) = k t(m / n), so a message of x bytes takes t(x) = T(n x) / k. This is T(2x) / 2 for a ring, and T(x) if each rank sends all
- * its data once. */
+ * its data once. SimGrid takes no negative latency or seconds per byte: a line with one keeps its seconds at a size within it. */
 static struct message_costs messages_of(const struct alpha_beta *pair)
 {
     const double least_latency = 1e-7, most_bandwidth = 1e15; /* positive, and above SimGrid's precision of 1 ns */
     const struct exchange exchange = algorithm_of_two();
-    struct message_costs m = { .ranges = pair->pieces };
-    for (int i = 0; i < pair->pieces; i++) {
-        double per_byte = pair->piece[i].beta * exchange.part / exchange.messages;
-        m.from[i] = i ? pair->piece[i - 1].upto / exchange.part : 0;
-        m.latency[i] = fmax(pair->piece[i].alpha / exchange.messages, least_latency);
-        m.bandwidth[i] = per_byte > 0 ? 1 / per_byte : most_bandwidth;
+    struct message_costs m = { .ranges = pair->lines };
+    for (int i = 0; i < m.ranges; i++) {
+        const struct alpha_beta_line *line = &pair->line[i];
+        const double from = i ? line[-1].upto : 0,
+                     within = isfinite(line->upto) ? sqrt(fmax(from, 1) * line->upto) : fmax(2 * from, 1 << 20),
+                     seconds = fmax(alpha_beta_seconds(pair, within) / exchange.messages, least_latency),
+                     latency = line->beta < 0 ? seconds : fmax(line->alpha / exchange.messages, least_latency),
+                     per_byte = (seconds - latency) / (within / exchange.part);
+        m.from[i] = from / exchange.part;
+        m.latency[i] = latency;
+        m.bandwidth[i] = per_byte * most_bandwidth > 1 ? 1 / per_byte : most_bandwidth;
     }
     return m;
 }
@@ -94,8 +99,8 @@ char *dedicated_cores_find(const char *folder, const char *name, const struct de
 char *dedicated_cores_write(const char *folder, const char *name, const struct dedicated_cores *cores)
 {
     const int ranks = cores->ranks, membus = cores->membus;
-    static const struct alpha_beta none = { .pieces = 1,
-                                            .piece = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
+    static const struct alpha_beta none = { .lines = 1,
+                                            .line = { { .upto = INFINITY, .alpha = 1e-6, .beta = 1e-10 } } };
     const struct message_costs m = messages_of(cores->pair ? cores->pair : &none);
     double latency = INFINITY, bandwidth = 0; /* of the links: the best range's, so that factors only slow down */
     for (int i = 0; i < m.ranges; i++) {
