@@ -67,34 +67,39 @@ static double criterion(double squares, int pieces, int points)
            2 * parameters * (parameters + 1) / left;
 }
 
-/* Seconds by which a measured point lies above its piece. */
-static double error_of(const struct alpha_beta *link, const struct alpha_beta_line *piece, int point)
+/* Return the line of a size; 0 if there is none. */
+static int line_of(const struct alpha_beta_line *line, int lines, double bytes)
 {
-    int p = 0;
-    while (piece[p].upto < link->bytes[point])
-        p++;
-    return link->seconds[point] - (piece[p].alpha + piece[p].beta * link->bytes[point]);
+    int i = 0;
+    while (i < lines - 1 && line[i].upto < bytes)
+        i++;
+    return i;
 }
 
-/* Make the lines: to the pieces, add their errors at the points, and between two points what lies between these on a straight line. */
+static double line_seconds(const struct alpha_beta_line *line, double bytes)
+{
+    return line->alpha + line->beta * bytes;
+}
+
+/* Make the lines: to the pieces, add their errors at the points, and between two points what lies between these on a straight line. The
+ * error of the first point holds before it, too, and that of the last one beyond it. */
 static void pass_through_points(struct alpha_beta *link, const struct alpha_beta_line *piece)
 {
     const int n = link->points;
-    int p = 0;
+    double error[ALPHA_BETA_POINTS_MOST];
+    for (int i = 0; i < n; i++)
+        error[i] =
+            link->seconds[i] - line_seconds(&piece[line_of(piece, link->pieces, link->bytes[i])], link->bytes[i]);
     link->lines = 0;
-    for (int above = 0; above <= n;
-         above++) { /* sizes from one point to the next; before the first and after the last, its error */
+    for (int above = 0, p = 0; above <= n; above++) {
         const int below = above > 0 ? above - 1 : 0;
-        const double end = above < n ? link->bytes[above] : INFINITY, error = error_of(link, piece, below);
-        const bool is_between = above > 0 && above < n && link->bytes[above] > link->bytes[below];
-        const double slope = is_between ? (error_of(link, piece, above) - error) / (end - link->bytes[below]) : 0;
-        for (bool is_last = false; !is_last;) {
-            is_last = piece[p].upto >= end;
-            link->line[link->lines++] =
-                (struct alpha_beta_line){ .upto = is_last ? end : piece[p].upto,
-                                          .alpha = piece[p].alpha + error - slope * link->bytes[below],
-                                          .beta = piece[p].beta + slope };
-            p += !is_last;
+        const double from = link->bytes[below], end = above < n ? link->bytes[above] : INFINITY,
+                     slope = isfinite(end) && end > from ? (error[above] - error[below]) / (end - from) : 0;
+        for (double upto = 0; upto < end; p += upto < end) {
+            upto = fmin(piece[p].upto, end);
+            link->line[link->lines++] = (struct alpha_beta_line){ .upto = upto,
+                                                                  .alpha = piece[p].alpha + error[below] - slope * from,
+                                                                  .beta = piece[p].beta + slope };
         }
     }
 }
@@ -130,19 +135,10 @@ void alpha_beta_fit(struct alpha_beta *link)
     pass_through_points(link, piece);
 }
 
-/* Return the line of a size; 0 if nothing was measured. */
-static int line_of(const struct alpha_beta *link, double bytes)
-{
-    int i = 0;
-    while (i < link->lines - 1 && link->line[i].upto < bytes)
-        i++;
-    return i;
-}
-
 /* Cut the line that reaches beyond so many bytes in two there. It stays whole if there is no room for another one. */
 static void cut_at(struct alpha_beta *link, double bytes)
 {
-    const int i = line_of(link, bytes);
+    const int i = line_of(link->line, link->lines, bytes);
     if (link->line[i].upto == bytes || link->lines == 0 || link->lines == ALPHA_BETA_LINES_MOST)
         return;
     memmove(&link->line[i + 1], &link->line[i], (size_t)(link->lines - i) * sizeof *link->line);
@@ -174,6 +170,5 @@ double alpha_beta_max_bytes(const struct alpha_beta *link)
 
 double alpha_beta_seconds(const struct alpha_beta *link, double bytes)
 {
-    const struct alpha_beta_line *line = &link->line[line_of(link, bytes)];
-    return fmax(0, line->alpha + line->beta * bytes);
+    return fmax(0, line_seconds(&link->line[line_of(link->line, link->lines, bytes)], bytes));
 }

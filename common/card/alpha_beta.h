@@ -1,8 +1,8 @@
 /* alpha_beta: cost model of a collective or message of any size, from a few measured sizes.
  *
- * At most four pieces, seconds = alpha + beta x bytes in a range of sizes, are fitted by least squares of the *relative* error. A single one over
- * eight decades of bytes would follow its largest points until alpha is negative. Another piece must lower the error by more than
- * it does for the noise of one (AICc); two take at least seven points. The first may be a single point.
+ * At most four pieces, seconds = alpha + beta x bytes in a range of sizes, are fitted by least squares of the *relative* error. A
+ * single one over eight decades of bytes would follow its largest points until alpha is negative. Another piece must lower the error
+ * by more than it does for the noise of one (AICc); two take at least seven points. The first may be a single point.
  *
  * Few points do not tell how many pieces there are, so a piece may be off by a fifth at a measured size. Its errors at the two measured
  * sizes around a size, weighted by distance, are added. So the seconds of a measured size are those measured, and the cost is a
@@ -11,7 +11,7 @@
 #define LOCKSTEP_ALPHA_BETA_H
 
 enum { ALPHA_BETA_POINTS_MOST = 20, ALPHA_BETA_PIECES_MOST = 4 };
-enum { ALPHA_BETA_LINES_MOST = ALPHA_BETA_POINTS_MOST + ALPHA_BETA_PIECES_MOST + 2 };
+enum { ALPHA_BETA_LINES_MOST = ALPHA_BETA_POINTS_MOST + ALPHA_BETA_PIECES_MOST + 2 }; /* two: cuts of alpha_beta_slow */
 
 /* seconds = alpha + beta x bytes, for sizes from that of the line before; either may be negative */
 struct alpha_beta_line {

@@ -67,9 +67,9 @@ void collective_costs_make_room(struct collective_costs *costs, const struct car
 
 /* Sizes that are measured, in bytes of a call (struct sweep_call): at least the first few, and more until well beyond the needed
  * size. There the library may change its algorithm, or a cache may end. Libraries send messages below a few KiB without waiting for
- * the receiver (4 KiB on a modelled machine, job_command.c), so the cost jumps there. With four points before the jump and five after it, the fit takes a
- * factor of two for a jump, and not for noise. An all-reduce sends parts, whose jump lies elsewhere for each number of ranks. On cores the way of copying
- * changes between 32 and 256 KiB, so two sizes lie between. */
+ * the receiver (4 KiB on a modelled machine, job_command.c), so the cost jumps there. With four points before the jump and five after
+ * it, the fit takes a factor of two for a jump, and not for noise. An all-reduce sends parts, whose jump lies elsewhere for each number
+ * of ranks. On cores the way of copying changes between 32 and 256 KiB, so two sizes lie between. */
 enum { USUAL_MOST = 15, PARTS = 4 };
 struct usual {
     int least, count;
@@ -121,7 +121,7 @@ static int choose_calls(const struct collective_use *use, double gradient_bytes,
         if (bytes > usual->bytes[usual->count - 1] && parts * bytes <= fits)
             count = add_call(calls, count, use->kind, bytes);
     }
-    /* The drift of transfers is that of the all-reduce of the gradients: a fit's error there would pass for drift of all collectives. */
+    /* The drift of transfers is that of the all-reduce of the gradients: an error there would pass for drift of all collectives. */
     if (use->kind == ALL_REDUCE && gradient_bytes > 0 && gradient_bytes <= fits)
         count = add_call(calls, count, use->kind, gradient_bytes);
     return count;

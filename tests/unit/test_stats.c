@@ -410,7 +410,8 @@ TEST(a_first_point_of_another_order_is_a_piece)
     assert_near(alpha_beta_seconds(&link, 12.5e6) / (2.033e-3 + 0.0399e-9 * 12.5e6), 1, 1e-9);
 }
 
-/* Fit random measurements: every size belongs to a line, and no cost is negative. */
+/* Fit random measurements: every size belongs to a line, no cost is negative, every measured size has a positive one, and beyond the
+ * measured sizes larger messages are not cheaper. */
 TEST(no_cost_is_negative)
 {
     struct random random;
@@ -430,10 +431,13 @@ TEST(no_cost_is_negative)
             double upto = -1;
             for (int i = 0; i < link.lines; i++) {
                 const double size = isfinite(link.line[i].upto) ? link.line[i].upto : 4 * upto + 1;
-                assert_true(link.line[i].upto >= upto && alpha_beta_seconds(&link, size) >= 0);
+                assert_true(link.line[i].upto > upto && alpha_beta_seconds(&link, size) >= 0);
                 upto = link.line[i].upto;
             }
             assert_true(isinf(upto));
+            for (int i = 0; i < points; i++)
+                assert_true(alpha_beta_seconds(&link, link.bytes[i]) > 0);
+            assert_true(link.line[0].beta >= 0 && link.line[link.lines - 1].beta >= 0);
         }
 }
 
