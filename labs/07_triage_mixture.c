@@ -1,6 +1,6 @@
 /* 07_triage_mixture: the case `mixture` of lab 07, a step of a given length that is made of causes in given shares, by the machine card:
  *
- *     data       the step makes its batch, whose samples sleep
+ *     data       the step makes its batch, whose samples sleep, or compute where the share is too small for as many sleeps
  *     launches   a branch of operations on tensors of 16 floats, eager
  *     memory     a branch of large tensors, replayed: few operations and little arithmetic
  *     compute    a branch of tensors in the cache, in one loop; and the products of the model
@@ -70,17 +70,22 @@ static void solve(const struct options *o, const struct branch_settings *unit, c
         }
 }
 
-/* Set the sleep of a sample so that a batch takes these seconds, or as near as can be. */
-static void set_sleep(struct options *o, double seconds, const struct card *card)
+/* Set the delay of a sample so that a batch takes these seconds, or as near as can be. If even the shortest sleeps take longer, its samples
+ * compute instead. */
+static void set_delay(struct options *o, double seconds, const struct card *card)
 {
     enum { HALVINGS = 40 };
     double low = 0, high = 1e3 * seconds / o->run.batch_size, on_core;
     o->is_slow = o->mix_data > 0;
     o->stall = STALL_SLEEP;
     o->rounds = 1;
+    o->sleep_ms = 0;
+    if (batch_seconds(o, card, &on_core) > seconds)
+        o->stall = STALL_BUSY;
+    double *delay = o->stall == STALL_SLEEP ? &o->sleep_ms : &o->busy_ms;
     for (int i = 0; i < HALVINGS && o->is_slow; i++) {
-        o->sleep_ms = (low + high) / 2;
-        *(batch_seconds(o, card, &on_core) < seconds ? &low : &high) = o->sleep_ms;
+        *delay = (low + high) / 2;
+        *(batch_seconds(o, card, &on_core) < seconds ? &low : &high) = *delay;
     }
 }
 
@@ -116,7 +121,7 @@ void size_mixture(struct options *o, const struct card *card)
         if (o->branch[part].passes == 0)
             o->branch[part].of.kind = BRANCH_NONE;
     }
-    set_sleep(o, o->mix_data / 100 * step, card);
+    set_delay(o, o->mix_data / 100 * step, card);
     const struct prediction without = predict(o, card);
     o->host_s = fmax(0, step - prediction_step(&without));
 }

@@ -7,6 +7,7 @@
 #include "device/half.h"
 
 #include <stdint.h>
+#include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -29,7 +30,28 @@ INLINE void *cell(const void *x, size_t i, bool is_bf16)
     return (char *)(uintptr_t)x + i * (is_bf16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Write a value of x, y or z to each cell of a part: read and written as if it were computed. `out` may be one of them. */
-void move_cells(void *out, const void *x, const void *y, const void *z, bool is_bf16, struct half_part part);
+/* Read a byte, even if nobody asks for it. */
+INLINE void touch(const char *x)
+{
+    __asm__ volatile("" : : "r"(*x));
+}
+
+/* Copy the cells of a part from x to `out`, and read each cache line of y and z there: all that must come to the core and leave it if
+ * the part were computed. The arrays may be the same. Lines of all arrays come in turns, as in a loop that computes. */
+INLINE void move_cells(void *out, const void *x, const void *y, const void *z, bool is_bf16, struct half_part part)
+{
+    enum { LINE = 64 };
+    const size_t bytes = (part.end - part.first) * (is_bf16 ? sizeof(uint16_t) : sizeof(float));
+    char *to = cell(out, part.first, is_bf16);
+    const char *of_x = cell(x, part.first, is_bf16), *of_y = cell(y, part.first, is_bf16),
+               *of_z = cell(z, part.first, is_bf16);
+    size_t at = 0;
+    for (; at + LINE <= bytes; at += LINE) {
+        touch(of_y + at);
+        touch(of_z + at);
+        memmove(to + at, of_x + at, LINE);
+    }
+    memmove(to + at, of_x + at, bytes - at);
+}
 
 #endif

@@ -5,7 +5,8 @@
  *                  computed twice, the second time in the core's own cache. As much arithmetic, half the bytes. Values are those of
  *                  tensors with half the rows.
  *     HALF_FLOPS   of every 512 cells of a row, 256 are computed; the others take values of the tensors that the operation reads. Each
- *                  tensor is read and written as before, with half the arithmetic.
+ *                  tensor is read and written as before, with half the arithmetic. On a core a copied cell takes as long as one of a
+ *                  sum: only what computes more than that takes less time.
  *
  * What is odd rounds up. 256 floats are 16 cache lines: few enough to wait in the cache, so many that a loop's beginning does not count. */
 #ifndef LOCKSTEP_HALF_H

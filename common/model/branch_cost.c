@@ -41,6 +41,15 @@ static double bandwidth(double chain_bytes, branch_cost *cost, const void *machi
     return rate[SIZES - 1];
 }
 
+/* Return the seconds of cells that are copied instead of computed. RELU, too, reads a value and writes one. */
+static double copies(const struct pointwise_back *call, bool is_backward, branch_cost *cost, const void *machine)
+{
+    const struct pointwise *of = &call->of;
+    const size_t cells = of->half == HALF_FLOPS ? of->rows * of->cols - half_computed(of->half, of->rows, of->cols) : 0;
+    const int written = is_backward && pointwise_is_binary(of->op) ? 2 : 1;
+    return cells > 0 ? (double)cells * written * arithmetic("relu", of->is_bf16, false, cost, machine) : 0;
+}
+
 /* Return the bytes of what the operations just before have not left in the nearest cache: the result of a forward, whose lines a core
  * reads before it writes them; what a backward reads beside gradients. */
 static double far_bytes(const struct pointwise_back *call, bool is_backward)
@@ -57,7 +66,8 @@ double branch_operation_seconds(const struct pointwise_back *call, bool is_backw
     const struct pointwise *of = &call->of;
     const double bytes = (is_backward ? pointwise_count_backward(call) : pointwise_count_forward(of)).bytes;
     const double seconds = (double)half_computed(of->half, of->rows, of->cols) *
-                           arithmetic(pointwise_names[of->op], of->is_bf16, is_backward, cost, machine);
+                               arithmetic(pointwise_names[of->op], of->is_bf16, is_backward, cost, machine) +
+                           copies(call, is_backward, cost, machine);
     if (bytes <= cost(machine, "cache_bytes")) {
         const double own = cost(machine, "second_cache_bytes");
         const bool is_far = own > 0 && chain_bytes > own;
@@ -77,6 +87,17 @@ static double chain_seconds(struct branch_settings of, bool is_backward, branch_
     return of.blocks * block;
 }
 
+/* Return the seconds of what a chain in one loop copies instead: each operation of a tile's rows does, those of MICRO are one. */
+static double chain_copies(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
+{
+    double block = 0;
+    for (int i = 0; i < branch_operations(of.kind) && of.kind == BRANCH_NORM; i++) {
+        const struct pointwise_back call = branch_operation(of, i);
+        block += copies(&call, false, cost, machine) + (is_backward ? copies(&call, true, cost, machine) : 0);
+    }
+    return of.blocks * block;
+}
+
 /* Return the seconds of a chain in one loop. */
 static double fused_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
 {
@@ -85,8 +106,9 @@ static double fused_seconds(struct branch_settings of, bool is_backward, branch_
     const struct pointwise_count work = branch_work(of, is_backward).work;
     const double share = work.flops / branch_work(whole, is_backward).work.flops,
                  loops = share * of.rows * of.cols * of.blocks *
-                         arithmetic(of.kind == BRANCH_MICRO ? "fused_micro" : "fused_norm", of.is_bf16, is_backward,
-                                    cost, machine),
+                             arithmetic(of.kind == BRANCH_MICRO ? "fused_micro" : "fused_norm", of.is_bf16, is_backward,
+                                        cost, machine) +
+                         chain_copies(of, is_backward, cost, machine),
                  memory = work.bytes <= cost(machine, "cache_bytes")
                               ? 0
                               : work.bytes / bandwidth(branch_bytes(of), cost, machine);

@@ -8,6 +8,8 @@
  *                run one after the other; and the bytes of the pass's edges (branch_edge_bytes()) / bandwidth
  *     work     of FUSED = cells x blocks x arithmetic + bytes / bandwidth: a core loads a tile, then computes on it for long
  *
+ * Of half the arithmetic (half.h), cells that are copied take as long as those of RELU.
+ *
  * bytes count where the tensors of an operation exceed the cache nearest the core. bandwidth then depends on how much memory all tensors
  * of the chain take: the whole chain runs before one of them is used again. Smaller tensors wait only for what operations just before
  * have not touched, if the chain exceeds the core's second cache; their loops are too short to load ahead, so this time adds.

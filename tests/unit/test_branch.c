@@ -308,24 +308,26 @@ static void assert_same_gradients(struct branch *half, struct branch *other, siz
 /* Half the bytes: the gradients are those of a branch on half the rows. */
 TEST(half_the_bytes_is_half_the_rows)
 {
+    enum { COLS = 100 };
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
         for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++)
             for (int is_bf16 = 0; is_bf16 <= (kind == BRANCH_NORM); is_bf16++)
                 for (int rows = 6; rows <= 7; rows++) {
-                    struct branch_settings whole = { .kind = kind, .is_bf16 = is_bf16, .blocks = 3, .cols = 50 };
+                    struct branch_settings whole = { .kind = kind, .is_bf16 = is_bf16, .blocks = 3, .cols = COLS };
                     struct branch_settings half = whole;
                     const bool is_norm = kind == BRANCH_NORM;
                     half.way = way;
                     half.half = HALF_BYTES;
                     half.rows = rows;
                     whole.rows = is_norm ? rows - rows / 2 : 1;
-                    whole.cols = is_norm ? 50 : 50 * rows - 50 * rows / 2;
+                    whole.cols = is_norm ? COLS : COLS * rows - COLS * rows / 2;
                     const size_t cells = cells_of(whole);
                     float *x = draw(cells_of(half));
                     struct branch *a = branch_open(half, SEED), *b = open_like(whole, a);
                     run_some(a, x, cells_of(half));
                     run_some(b, x, cells);
-                    assert_same_gradients(a, b, is_norm ? 50 : cells, is_norm ? 50 : cells, 1, is_bf16 ? 0.02 : 1e-5);
+                    const size_t group = is_norm ? COLS : cells;
+                    assert_same_gradients(a, b, group, group, 1, is_bf16 ? 0.02 : 1e-5);
                     branch_close(a);
                     branch_close(b);
                     free(x);
@@ -369,6 +371,22 @@ TEST(half_the_flops_is_half_the_columns)
                 branch_close(b);
                 free(x);
                 free(some);
+            }
+}
+
+/* Operations on fewer cells than two groups stay whole, those of a chain in one loop do not. */
+TEST(tiny_operations_are_not_halved)
+{
+    for (enum branch_way way = BRANCH_EAGER; way < BRANCH_WAYS; way++)
+        for (enum half half = HALF_BYTES; half <= HALF_FLOPS; half++)
+            for (int cols = 2 * HALF_GROUP - 1; cols <= 2 * HALF_GROUP; cols++) {
+                const struct branch_settings whole = { BRANCH_MICRO, way, false, .blocks = 3, .rows = 1, .cols = cols };
+                struct branch_settings of = whole;
+                of.half = half;
+                const struct pointwise_count all = branch_work(whole, true).work, some = branch_work(of, true).work;
+                const bool is_whole = cols < 2 * HALF_GROUP && way != BRANCH_FUSED;
+                assert_true((some.bytes == all.bytes) == (is_whole || half == HALF_FLOPS));
+                assert_true((some.flops == all.flops) == (is_whole || half == HALF_BYTES));
             }
 }
 
