@@ -27,18 +27,29 @@ static double arithmetic(const char *of, bool is_bf16, bool is_backward, branch_
  * logarithm of the size. */
 static double bandwidth(double chain_bytes, branch_cost *cost, const void *machine)
 {
-    enum { SIZES = 3 };
-    const double mib = 1 << 20, size[SIZES] = { 8 * mib, 40 * mib, 192 * mib };
-    double rate[SIZES] = { cost(machine, "triad_8m_bytes_per_s"), cost(machine, "triad_40m_bytes_per_s"),
-                           cost(machine, "triad_bytes_per_s") };
-    for (int i = SIZES - 1; i-- > 0;)
-        if (!(rate[i] > 0))
-            rate[i] = rate[i + 1];
-    for (int i = 0; i < SIZES; i++)
-        if (chain_bytes <= size[i])
-            return i == 0 ? rate[0]
-                          : rate[i] + (rate[i - 1] - rate[i]) * log(size[i] / chain_bytes) / log(size[i] / size[i - 1]);
-    return rate[SIZES - 1];
+    static const struct size {
+        double mib;
+        const char *cost;
+    } chains[] = { { 6, "chain_6m_bytes_per_s" },
+                   { 14, "chain_14m_bytes_per_s" },
+                   { 22, "chain_22m_bytes_per_s" },
+                   { 34, "chain_34m_bytes_per_s" },
+                   { 56, "chain_56m_bytes_per_s" },
+                   { 192, "triad_bytes_per_s" },
+                   { INFINITY, NULL } },
+      triads[] = { { 8, "triad_8m_bytes_per_s" },
+                   { 40, "triad_40m_bytes_per_s" },
+                   { 192, "triad_bytes_per_s" },
+                   { INFINITY, NULL } };
+    const double mib = chain_bytes / (1 << 20), memory = cost(machine, "triad_bytes_per_s");
+    const struct size *size = cost(machine, chains->cost) > 0 ? chains : triads;
+    while (size[1].mib < mib)
+        size++;
+    const double near = cost(machine, size->cost), far = size[1].cost ? cost(machine, size[1].cost) : near,
+                 rate = near > 0 ? near : memory, next = far > 0 ? far : memory;
+    return mib <= size->mib || !size[1].cost
+               ? rate
+               : rate + (next - rate) * log(mib / size->mib) / log(size[1].mib / size->mib);
 }
 
 /* Return the seconds of cells that are copied instead of computed. RELU, too, reads a value and writes one. */
