@@ -52,13 +52,24 @@ static double bandwidth(double chain_bytes, branch_cost *cost, const void *machi
                : rate + (next - rate) * log(mib / size->mib) / log(size[1].mib / size->mib);
 }
 
-/* Return the seconds of cells that are copied instead of computed. RELU, too, reads a value and writes one. */
-static double copies(const struct pointwise_back *call, bool is_backward, branch_cost *cost, const void *machine)
+/* Return the smaller one; NaN if either is. */
+static double smaller(double a, double b)
+{
+    return isnan(a) || a < b ? a : b;
+}
+
+/* Return the seconds of the cells of an operation, of which half may be copied instead of computed. RELU, too, reads a value and writes one.
+ * Copying takes no longer than computing. */
+static double cells_seconds(const struct pointwise_back *call, bool is_backward, branch_cost *cost, const void *machine)
 {
     const struct pointwise *of = &call->of;
-    const size_t cells = of->half == HALF_FLOPS ? of->rows * of->cols - half_computed(of->half, of->rows, of->cols) : 0;
+    const double cell = arithmetic(pointwise_names[of->op], of->is_bf16, is_backward, cost, machine),
+                 computed = (double)half_computed(of->half, of->rows, of->cols),
+                 copied = of->half == HALF_FLOPS ? (double)(of->rows * of->cols) - computed : 0;
     const int written = is_backward && pointwise_is_binary(of->op) ? 2 : 1;
-    return cells > 0 ? (double)cells * written * arithmetic("relu", of->is_bf16, false, cost, machine) : 0;
+    if (copied == 0)
+        return computed * cell;
+    return computed * cell + copied * smaller(written * arithmetic("relu", of->is_bf16, false, cost, machine), cell);
 }
 
 /* Return the bytes of what the operations just before have not left in the nearest cache: the result of a forward, whose lines a core
@@ -76,9 +87,7 @@ double branch_operation_seconds(const struct pointwise_back *call, bool is_backw
 {
     const struct pointwise *of = &call->of;
     const double bytes = (is_backward ? pointwise_count_backward(call) : pointwise_count_forward(of)).bytes;
-    const double seconds = (double)half_computed(of->half, of->rows, of->cols) *
-                               arithmetic(pointwise_names[of->op], of->is_bf16, is_backward, cost, machine) +
-                           copies(call, is_backward, cost, machine);
+    const double seconds = cells_seconds(call, is_backward, cost, machine);
     if (bytes <= cost(machine, "cache_bytes")) {
         const double own = cost(machine, "second_cache_bytes");
         const bool is_far = own > 0 && chain_bytes > own;
@@ -98,17 +107,6 @@ static double chain_seconds(struct branch_settings of, bool is_backward, branch_
     return of.blocks * block;
 }
 
-/* Return the seconds of what a chain in one loop copies instead: each operation of a tile's rows does, those of MICRO are one. */
-static double chain_copies(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
-{
-    double block = 0;
-    for (int i = 0; i < branch_operations(of.kind) && of.kind == BRANCH_NORM; i++) {
-        const struct pointwise_back call = branch_operation(of, i);
-        block += copies(&call, false, cost, machine) + (is_backward ? copies(&call, true, cost, machine) : 0);
-    }
-    return of.blocks * block;
-}
-
 /* Return the seconds of a chain in one loop. */
 static double fused_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
 {
@@ -117,9 +115,8 @@ static double fused_seconds(struct branch_settings of, bool is_backward, branch_
     const struct pointwise_count work = branch_work(of, is_backward).work;
     const double share = work.flops / branch_work(whole, is_backward).work.flops,
                  loops = share * of.rows * of.cols * of.blocks *
-                             arithmetic(of.kind == BRANCH_MICRO ? "fused_micro" : "fused_norm", of.is_bf16, is_backward,
-                                        cost, machine) +
-                         chain_copies(of, is_backward, cost, machine),
+                         arithmetic(of.kind == BRANCH_MICRO ? "fused_micro" : "fused_norm", of.is_bf16, is_backward,
+                                    cost, machine),
                  memory = work.bytes <= cost(machine, "cache_bytes")
                               ? 0
                               : work.bytes / bandwidth(branch_bytes(of), cost, machine);
