@@ -27,29 +27,21 @@ static double arithmetic(const char *of, bool is_bf16, bool is_backward, branch_
  * logarithm of the size. */
 static double bandwidth(double chain_bytes, branch_cost *cost, const void *machine)
 {
-    static const struct size {
+    enum { SIZES = 6 };
+    static const struct {
         double mib;
         const char *cost;
-    } chains[] = { { 6, "chain_6m_bytes_per_s" },
-                   { 14, "chain_14m_bytes_per_s" },
-                   { 22, "chain_22m_bytes_per_s" },
-                   { 34, "chain_34m_bytes_per_s" },
-                   { 56, "chain_56m_bytes_per_s" },
-                   { 192, "triad_bytes_per_s" },
-                   { INFINITY, NULL } },
-      triads[] = { { 8, "triad_8m_bytes_per_s" },
-                   { 40, "triad_40m_bytes_per_s" },
-                   { 192, "triad_bytes_per_s" },
-                   { INFINITY, NULL } };
-    const double mib = chain_bytes / (1 << 20), memory = cost(machine, "triad_bytes_per_s");
-    const struct size *size = cost(machine, chains->cost) > 0 ? chains : triads;
-    while (size[1].mib < mib)
-        size++;
-    const double near = cost(machine, size->cost), far = size[1].cost ? cost(machine, size[1].cost) : near,
-                 rate = near > 0 ? near : memory, next = far > 0 ? far : memory;
-    return mib <= size->mib || !size[1].cost
-               ? rate
-               : rate + (next - rate) * log(mib / size->mib) / log(size[1].mib / size->mib);
+    } at[SIZES] = { { 6, "chain_6m_bytes_per_s" },   { 14, "chain_14m_bytes_per_s" }, { 22, "chain_22m_bytes_per_s" },
+                    { 34, "chain_34m_bytes_per_s" }, { 56, "chain_56m_bytes_per_s" }, { 192, "triad_bytes_per_s" } };
+    const double mib = chain_bytes / (1 << 20), memory = cost(machine, at[SIZES - 1].cost);
+    double before = (double)NAN;
+    for (int i = 0; i < SIZES; i++) {
+        const double known = cost(machine, at[i].cost), rate = known > 0 ? known : memory;
+        if (mib <= at[i].mib)
+            return i == 0 ? rate : rate + (before - rate) * log(at[i].mib / mib) / log(at[i].mib / at[i - 1].mib);
+        before = rate;
+    }
+    return memory;
 }
 
 /* Return the smaller one; NaN if either is. */

@@ -20,8 +20,7 @@
  *     add_s, add_back_s, add_bf16_s, mul_s, …     of a cell: operation, bf16, back
  *     fused_micro_s, fused_norm_back_s, …         of a cell and block in one loop: kind, bf16, back
  *     triad_bytes_per_s                           of memory; over less of it, in caches further from the core:
- *     chain_6m_bytes_per_s, chain_14m_…,          of a chain on 6 to 56 MiB;
- *     triad_8m_bytes_per_s, triad_40m_…           if unknown of a triad; and if that is unknown as of memory
+ *     chain_6m_bytes_per_s, chain_14m_…           of a chain on 6, 14, 22, 34, 56 MiB: as of memory if unknown
  *     cache_bytes                                 nearest the core;
  *     second_cache_bytes                          and of its second one: as large as any chain if unknown
  *     is_async                                    operations run beside their dispatch; arithmetic and bytes of FUSED overlap */

@@ -48,8 +48,10 @@ static const char MACHINE[] =
     "<prop id=\"own_layer_norm_s\" value=\"0.4e-9\"/><prop id=\"own_layer_norm_back_s\" value=\"0.6e-9\"/>\n"
     "<prop id=\"own_fused_micro_s\" value=\"0.45e-9\"/><prop id=\"own_fused_micro_back_s\" value=\"1e-9\"/>\n"
     "<prop id=\"own_fused_norm_s\" value=\"1.3e-9\"/><prop id=\"own_fused_norm_back_s\" value=\"3.3e-9\"/>\n"
-    "<prop id=\"own_triad_bytes_per_s\" value=\"12e9\"/><prop id=\"own_triad_40m_bytes_per_s\" value=\"20e9\"/>\n"
-    "<prop id=\"own_triad_8m_bytes_per_s\" value=\"40e9\"/><prop id=\"own_cache_bytes\" value=\"32768\"/>\n"
+    "<prop id=\"own_triad_bytes_per_s\" value=\"12e9\"/><prop id=\"own_chain_6m_bytes_per_s\" value=\"40e9\"/>\n"
+    "<prop id=\"own_chain_14m_bytes_per_s\" value=\"33e9\"/><prop id=\"own_chain_22m_bytes_per_s\" value=\"26e9\"/>\n"
+    "<prop id=\"own_chain_34m_bytes_per_s\" value=\"21e9\"/><prop id=\"own_chain_56m_bytes_per_s\" value=\"17e9\"/>\n"
+    "<prop id=\"own_cache_bytes\" value=\"32768\"/>\n"
     "<prop id=\"own_transform_s\" value=\"9e-9\"/>\n"
     "</host><link id=\"loop\" bandwidth=\"1e10Bps\" latency=\"1us\"/>\n"
     "<route src=\"core\" dst=\"core\"><link_ctn id=\"loop\"/></route></zone></platform>\n";
@@ -171,7 +173,8 @@ static void print_matrix(const struct fault *faults, int count)
         for (int k = 0; k < CAUSES; k++) {
             const double off = fabs(f->found[k] - f->drawn[k]);
             near += off <= NEAR;
-            if (off > worst) /* not fmax(): GCC 12 for 64-bit Arm breaks off when it makes vectors of that (internal error) */
+            if (off >
+                worst) /* not fmax(): GCC 12 for 64-bit Arm breaks off when it makes vectors of that (internal error) */
                 worst = off;
         }
         seconds += f->seconds / count;
