@@ -27,8 +27,9 @@ enum { CAUSES = 4, UNDETERMINED = CAUSES, MODELLED = 200, REAL = 40, SCRATCH_BYT
 static const char LAB[] = "07_triage";
 static const char *const causes[CAUSES + 1] = { "data", "launches", "memory", "compute", "undetermined" };
 static const double NEAR = 10; /* points */
-static const char HERE_SECONDS[] =
-    "16"; /* of rounds: a share that a halving shows has four times the step's variance */
+
+/* Of rounds. Shares of memory and compute are noisy: their factor of two makes the variance four times as large. */
+static const char HERE_SECONDS[] = "16";
 
 /* A core of a desktop and its memory, as lab 07 measures them (rounded): costs of training, of a branch, and of the transform. */
 static const char MACHINE[] =
