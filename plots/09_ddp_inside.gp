@@ -33,7 +33,7 @@ if (of_this_run(sweep_csv) && of_this_run(best_csv)) {
     mib_word(bytes) = bytes < 1048576 ? size_word(bytes) : sprintf("%.1f MiB", bytes / 1048576)
     shown(cap) = cap < second / 4 ? second / 4 : cap
     set xrange [shown(number(word(caps, 1))) / 1.3 : largest(caps) * 1.3]
-    set yrange [0 : *]
+    set yrange [0 : 1.2 * largest(column_of(sweep_csv, "predicted_ms")." ".column_of(sweep_csv, "step_ms"))] # room for the label
     set grid y lt 1 lc rgb rule
     set xtics ()
     set xtics add ("a tensor" shown(number(word(caps, 1))))
