@@ -221,7 +221,7 @@ static double triad(const struct own_where *where, int mib)
 }
 
 /* Return bytes per second of a replayed chain of operations whose tensors take so many MiB together. It reads again what it wrote a while
- * ago, so it depends on caches otherwise than a triad. Its sigmoid is left out where arithmetic limits it. On a GPU, where a replay has
+ * ago, so it depends on caches otherwise than a triad. If arithmetic limits the sigmoid, its bytes and its time are subtracted. On a GPU, where a replay has
  * launches, those of a triad. */
 static double chain(const struct own_where *where, int mib)
 {
@@ -260,9 +260,9 @@ static double transform(const struct own_where *where, int which)
     return stats_quantile(seconds, TIMES, 0.5) / (FEATURES * SAMPLES);
 }
 
-/* Return the bytes of the first or second cache of a core, as far as the C library knows them; else 0, and all tensors count as beyond
- * it, as on a GPU, whose tensors meet in its L2 cache. Triads show how much of the caches further away belongs to this core: they are
- * shared, in a virtual machine with other guests. */
+/* Return the bytes of the first or second cache of a core, as far as the C library knows them; else 0: all tensors count as beyond the
+ * first, and no chain as beyond the second. So it is on a GPU, whose tensors meet in its L2 cache. Chains show how much of the caches
+ * further away belongs to this core: they are shared, in a virtual machine with other guests. */
 static double cache(const struct own_where *where, int level)
 {
     (void)where;

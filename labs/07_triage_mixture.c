@@ -1,12 +1,12 @@
 /* 07_triage_mixture: the case `mixture` of lab 07, a step of a given length that is made of causes in given shares, by the machine card:
  *
- *     data       the step makes its batch, whose samples sleep, or compute where the share is too small for as many sleeps
+ *     data       the step makes its batch, whose samples sleep, or compute where the share is too small for a sleep of each
  *     launches   a branch of operations on tensors of 16 floats, eager
  *     memory     a branch of large tensors, replayed: few operations and little arithmetic
  *     compute    a branch of tensors in the cache, in one loop; and the products of the model
- *     rest       a host that computes
+ *     rest       work of the host
  *
- * A share is what the change of --verdict would gain, times its factor: of an eager operation only what a replay leaves out. Each part
+ * A share is what the change of --verdict would gain, times its factor; for launches, of an eager operation, only what a replay leaves out. Each part
  * also has some of the other causes, so the sizes are found by going round: each part gets what the others leave of its cause. */
 #include "07_triage.h"
 
@@ -71,7 +71,7 @@ static void solve(const struct options *o, const struct branch_settings *unit, c
 }
 
 /* Set the delay of a sample so that a batch takes these seconds, or as near as can be. If even the shortest sleeps take longer, its samples
- * compute instead. */
+ * compute instead: a system's sleep always lasts some hundredths of a millisecond. */
 static void set_delay(struct options *o, double seconds, const struct card *card)
 {
     enum { HALVINGS = 40 };

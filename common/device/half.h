@@ -4,11 +4,11 @@
  *     HALF_BYTES   the second half of the rows (of a single row: of the columns) stays untouched; each cell of the first half is
  *                  computed twice, the second time in the core's own cache. As much arithmetic, half the bytes. Values are those of
  *                  tensors with half the rows.
- *     HALF_FLOPS   of every 512 cells of a row, 256 are computed; the others take values of the tensors that the operation reads. Each
- *                  tensor is read and written as before, with half the arithmetic. On a core a copied cell takes as long as one of a
- *                  sum: only what computes more than that takes less time.
+ *     HALF_FLOPS   of every 512 cells of a row, 256 are computed, of the rest of a row half; the others are copied from a tensor that
+ *                  the operation reads. Each tensor is read and written as before, with half the arithmetic. On a core a copied cell
+ *                  takes about as long as one of RELU or of a sum: only operations that compute more than that become shorter.
  *
- * What is odd rounds up. 256 floats are 16 cache lines: few enough to wait in the cache, so many that a loop's beginning does not count. */
+ * On fewer than 512 cells a second loop takes longer than it saves, so callers leave such operations whole. What is odd rounds up. 256 floats are 16 cache lines: few enough to wait in the cache, so many that a loop's beginning does not count. */
 #ifndef LOCKSTEP_HALF_H
 #define LOCKSTEP_HALF_H
 

@@ -15,7 +15,7 @@
  *
  * Storage is float or bf16; arithmetic is float. Half of the bytes or of the arithmetic can be taken away (half.h): eager and replayed
  * from each operation, fused from the whole chain. The tensors of MICRO then count as one row of all cells; a single row of NORM cannot
- * lose bytes, and operations on fewer than 512 cells stay as they are: their time is that of beginning a loop.
+ * lose bytes. Eager and replayed operations on fewer than 512 cells stay whole: their time is that of beginning a loop.
  *
  * It runs on the device of its rank (device/device.h). On a GPU an operation is a kernel, and a replay a captured CUDA graph. */
 #ifndef LOCKSTEP_BRANCH_H

@@ -8,7 +8,7 @@
  *                run one after the other; and the bytes of the pass's edges (branch_edge_bytes()) / bandwidth
  *     work     of FUSED = cells x blocks x arithmetic + bytes / bandwidth: a core loads a tile, then computes on it for long
  *
- * Of half the arithmetic (half.h), cells that are copied take as long as those of RELU.
+ * With half the arithmetic (half.h), cells that operations copy take as long as those of RELU; of FUSED they take nothing.
  *
  * bytes count where the tensors of an operation exceed the cache nearest the core. bandwidth then depends on how much memory all tensors
  * of the chain take: the whole chain runs before one of them is used again. Smaller tensors wait only for what operations just before
@@ -19,10 +19,10 @@
  *     enqueue_s                                   of what is enqueued beside operations: 0 if unknown
  *     add_s, add_back_s, add_bf16_s, mul_s, …     of a cell: operation, bf16, back
  *     fused_micro_s, fused_norm_back_s, …         of a cell and block in one loop: kind, bf16, back
- *     triad_bytes_per_s                           of memory; over less of it, in caches further from the core:
- *     chain_6m_bytes_per_s, chain_14m_…           of a chain on 6, 14, 22, 34, 56 MiB: as of memory if unknown
- *     cache_bytes                                 nearest the core;
- *     second_cache_bytes                          and of its second one: as large as any chain if unknown
+ *     triad_bytes_per_s                           of memory: of chains of 192 MiB and more
+ *     chain_6m_bytes_per_s, chain_14m_…           of chains of 6 MiB and less, of 14, 22, 34, 56 MiB: as of memory if unknown
+ *     cache_bytes                                 of the cache nearest the core
+ *     second_cache_bytes                          of its second one; 0 or unknown: no chain exceeds it
  *     is_async                                    operations run beside their dispatch; arithmetic and bytes of FUSED overlap */
 #ifndef LOCKSTEP_BRANCH_COST_H
 #define LOCKSTEP_BRANCH_COST_H
