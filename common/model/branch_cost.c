@@ -31,9 +31,11 @@ static double bandwidth(double chain_bytes, branch_cost *cost, const void *machi
     static const struct {
         double mib;
         const char *cost;
-    } at[SIZES] = { { 6, "chain_6m_bytes_per_s" },   { 14, "chain_14m_bytes_per_s" }, { 22, "chain_22m_bytes_per_s" },
-                    { 34, "chain_34m_bytes_per_s" }, { 56, "chain_56m_bytes_per_s" }, { 192, "triad_bytes_per_s" } };
-    const double mib = chain_bytes / (1 << 20), memory = cost(machine, at[SIZES - 1].cost);
+    } at[SIZES] = {
+        { 6, "chain_6m_bytes_per_s" },   { 14, "chain_14m_bytes_per_s" }, { 22, "chain_22m_bytes_per_s" },
+        { 34, "chain_34m_bytes_per_s" }, { 56, "chain_56m_bytes_per_s" }, { 192, "chain_192m_bytes_per_s" }
+    };
+    const double mib = chain_bytes / (1 << 20), memory = cost(machine, "triad_bytes_per_s");
     double before = (double)NAN;
     for (int i = 0; i < SIZES; i++) {
         const double known = cost(machine, at[i].cost), rate = known > 0 ? known : memory;
@@ -41,7 +43,7 @@ static double bandwidth(double chain_bytes, branch_cost *cost, const void *machi
             return i == 0 ? rate : rate + (before - rate) * log(at[i].mib / mib) / log(at[i].mib / at[i - 1].mib);
         before = rate;
     }
-    return memory;
+    return before;
 }
 
 /* Return the smaller one; NaN if either is. */

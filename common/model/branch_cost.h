@@ -19,8 +19,9 @@
  *     enqueue_s                                   of what is enqueued beside operations: 0 if unknown
  *     add_s, add_back_s, add_bf16_s, mul_s, …     of a cell: operation, bf16, back
  *     fused_micro_s, fused_norm_back_s, …         of a cell and block in one loop: kind, bf16, back
- *     triad_bytes_per_s                           of memory: of chains of 192 MiB and more
- *     chain_6m_bytes_per_s, chain_14m_…           of chains of 6 MiB and less, of 14, 22, 34, 56 MiB: as of memory if unknown
+ *     triad_bytes_per_s                           of memory
+ *     chain_6m_bytes_per_s, chain_14m_…           of chains of 6 MiB and less, of 14, 22, 34, 56, of 192 MiB and more: as of memory
+ *                                                 if unknown
  *     cache_bytes                                 of the cache nearest the core
  *     second_cache_bytes                          of its second one; 0 or unknown: no chain exceeds it
  *     is_async                                    operations run beside their dispatch; arithmetic and bytes of FUSED overlap */
