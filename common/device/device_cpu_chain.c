@@ -5,6 +5,7 @@
 #include "base/multiversion.h"
 #include "device/device.h"
 #include "device/device_cpu.h"
+#include "device/device_cpu_cell.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,18 +108,12 @@ WIDE static void lower(const float *restrict level, const float *restrict v, con
     memcpy(w_gradient, of_w, lanes * sizeof *of_w);
 }
 
-/* Read v, w and x, and write what they are instead of results. */
+/* Read v, w and x, and write x instead of results. */
 WIDE static void move(const struct chain_arrays *a, bool is_back, struct half_part part)
 {
-    const float *restrict x = a->x, *restrict v = a->v, *restrict w = a->w;
-    float *restrict y = a->y, *restrict v_gradient = a->v_gradient, *restrict w_gradient = a->w_gradient;
-    for (size_t i = part.first; i < part.end; i++) {
-        const float of_x = x[i], of_v = v[i], of_w = w[i], one = i % 4 == 1 ? of_v : i % 4 == 2 ? of_w : of_x;
-        if (is_back)
-            v_gradient[i] = w_gradient[i] = one;
-        else
-            y[i] = one;
-    }
+    move_cells(is_back ? a->v_gradient : a->y, a->x, a->v, a->w, false, part);
+    if (is_back)
+        move_cells(a->w_gradient, a->x, a->x, a->x, false, part);
 }
 
 static void some_micro(struct device_chain *f, const struct chain_arrays *a, bool is_back, float scale,

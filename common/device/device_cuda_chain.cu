@@ -23,9 +23,9 @@ static __global__ void __launch_bounds__(THREADS) micro_forward(micro_chain m, f
     if (i >= count)
         return;
     float v = m.v[i], w = m.w[i], first = m.x[i];
-    turns t = m.half.of_cell(i);
-    float out = moved({ 0, static_cast<int>(i % 4) }, first, v, w);
-    for (int time = 0; time < t.times; time++) {
+    int times = m.half.of_cell(i);
+    float out = moved(first, v, w);
+    for (int time = 0; time < times; time++) {
         hide(first);
         out = first;
         for (int block = 0; block < m.blocks; block++)
@@ -69,10 +69,10 @@ static __global__ void __launch_bounds__(THREADS)
     size_t threads = static_cast<size_t>(gridDim.x) * THREADS;
     size_t thread = static_cast<size_t>(blockIdx.x) * THREADS + static_cast<size_t>(thread_of_block());
     for (size_t i = thread; i < count; i += threads) {
-        turns t = m.half.of_cell(i);
-        float as_is = moved({ 0, static_cast<int>(i % 4) }, m.x[i], m.v[i], m.w[i]);
+        int times = m.half.of_cell(i);
+        float as_is = moved(m.x[i], m.v[i], m.w[i]);
         micro_gradients of = { as_is, as_is };
-        for (int time = 0; time < t.times; time++) {
+        for (int time = 0; time < times; time++) {
             of = micro_cell_back(m, i, levels + thread, threads, scale);
             hide(of.v);
             hide(of.w);
@@ -128,7 +128,7 @@ struct moments {
 
 static __device__ bool is_computed(const norm_chain &c, int n)
 {
-    return c.half.of_column(static_cast<size_t>(n)).times > 0;
+    return c.half.of_column(static_cast<size_t>(n)) > 0;
 }
 
 /* Take the moments of a block's products; `x` holds what the block begins with. */
@@ -207,10 +207,9 @@ static __device__ void norm_block_back(const norm_chain &c, const cells<PER, T> 
     total = over_block<sum>(total) / count;
     along = over_block<sum>(along) / count;
     each_column<PER>(c.N, [&](int k, int n) {
-        turns t = c.half.of_column(static_cast<size_t>(n));
         float from = d.get(k, n), here = x.get(k, n);
-        if (!t.times) {
-            d.set(k, n, t.moved % 4 == 1 ? here : from);
+        if (!is_computed(c, n)) {
+            d.set(k, n, moved(from, here, here));
             return;
         }
         gated g = gated_of<T>(here);

@@ -34,9 +34,9 @@ template <pointwise_op OP, typename T, bool HALVED> struct run_forward {
             for (int k = 0; k < V; k++)
                 out.at[k] = forward_of<OP>(of_a.at[k], of_b.at[k]);
         } else {
-            turns t = half.of_cell(i);
-            out.at[0] = moved(t, of_a.at[0], of_b.at[0], of_a.at[0]);
-            for (int time = 0; time < t.times; time++) {
+            int times = half.of_cell(i);
+            out.at[0] = moved(of_a.at[0], of_b.at[0], of_a.at[0]);
+            for (int time = 0; time < times; time++) {
                 hide(of_a.at[0]);
                 hide(of_b.at[0]);
                 out.at[0] = forward_of<OP>(of_a.at[0], of_b.at[0]);
@@ -74,13 +74,13 @@ template <pointwise_op OP, typename T, bool HALVED> struct run_back {
 
     /* Return the gradient of a cell of a, before which `before` stood there. `from`: what the operation reads beside dy, for cells that
      * are moved. */
-    __device__ float of_a(turns t, float a_here, float b_here, float y_here, float d, float before) const
+    __device__ float of_a(int times, float a_here, float b_here, float y_here, float d, float before) const
     {
         if constexpr (!HALVED)
             return before + back_of_a<OP>(a_here, b_here, y_here, d);
         float from = READS_B ? b_here : READS_A ? a_here : READS_Y ? y_here : d;
-        float out = moved(t, d, from, adds_a ? before : d);
-        for (int time = 0; time < t.times; time++) {
+        float out = moved(d, from, adds_a ? before : d);
+        for (int time = 0; time < times; time++) {
             hide(a_here);
             hide(d);
             out = before + back_of_a<OP>(a_here, b_here, y_here, d);
@@ -88,12 +88,12 @@ template <pointwise_op OP, typename T, bool HALVED> struct run_back {
         }
         return out;
     }
-    __device__ float of_b(turns t, float a_here, float d, float before) const
+    __device__ float of_b(int times, float a_here, float d, float before) const
     {
         if constexpr (!HALVED)
             return before + (OP == POINTWISE_MUL ? d * a_here : d);
-        float out = moved(t, d, READS_B ? a_here : d, adds_b ? before : d);
-        for (int time = 0; time < t.times; time++) {
+        float out = moved(d, READS_B ? a_here : d, adds_b ? before : d);
+        for (int time = 0; time < times; time++) {
             hide(d);
             out = before + (OP == POINTWISE_MUL ? d * a_here : d);
             hide(out);
@@ -114,11 +114,11 @@ template <pointwise_op OP, typename T, bool HALVED> struct run_back {
             to_a = load_floats<V>(da + i);
         if (IS_BINARY && adds_b)
             to_b = load_floats<V>(db + i);
-        turns t = HALVED ? half.of_cell(i) : turns{ 1, 0 };
+        int times = HALVED ? half.of_cell(i) : 1;
         for (int k = 0; k < V; k++) {
-            to_a.at[k] = of_a(t, in_a.at[k], in_b.at[k], in_y.at[k], d.at[k], to_a.at[k]);
+            to_a.at[k] = of_a(times, in_a.at[k], in_b.at[k], in_y.at[k], d.at[k], to_a.at[k]);
             if constexpr (IS_BINARY)
-                to_b.at[k] = of_b(t, in_a.at[k], d.at[k], to_b.at[k]);
+                to_b.at[k] = of_b(times, in_a.at[k], d.at[k], to_b.at[k]);
         }
         store_floats<V>(da + i, to_a);
         if constexpr (IS_BINARY)
@@ -183,16 +183,16 @@ template <int PER, typename T> static __device__ void norm_row(const struct poin
     each_column<PER>(N, [&](int k, int n) {
         if constexpr (PER > 0)
             x.set(k, n, to_float(a[n]));
-        total += half.of_column(static_cast<size_t>(n)).times ? x.get(k, n) : 0.0f;
+        total += half.of_column(static_cast<size_t>(n)) ? x.get(k, n) : 0.0f;
     });
     float mean = over_block<sum>(total) / count;
     each_column<PER>(N, [&](int k, int n) {
         float off = x.get(k, n) - mean;
-        squares += half.of_column(static_cast<size_t>(n)).times ? off * off : 0.0f;
+        squares += half.of_column(static_cast<size_t>(n)) ? off * off : 0.0f;
     });
     float rescale = 1.0f / sqrtf(over_block<sum>(squares) / count + 1e-5f);
     each_column<PER>(N, [&](int k, int n) {
-        bool is_computed = half.of_column(static_cast<size_t>(n)).times > 0;
+        bool is_computed = half.of_column(static_cast<size_t>(n)) > 0;
         y[n] = stored<T>(is_computed ? (x.get(k, n) - mean) * rescale * p.weight[n] + p.bias[n] : x.get(k, n));
     });
     if (thread_of_block() < 2)
@@ -227,23 +227,23 @@ static __device__ void norm_row_back(const struct pointwise_back &p, const halve
             d.set(k, n, to_float(dy[n]));
         }
         float through = d.get(k, n) * weight[n], normal = (x.get(k, n) - mean) * rescale;
-        bool is_computed = half.of_column(static_cast<size_t>(n)).times > 0;
+        bool is_computed = half.of_column(static_cast<size_t>(n)) > 0;
         total += is_computed ? through : 0.0f;
         along += is_computed ? through * normal : 0.0f;
     });
     total = over_block<sum>(total) / count;
     along = over_block<sum>(along) / count;
     each_column<PER>(N, [&](int k, int n) {
-        turns t = half.of_column(static_cast<size_t>(n));
+        int times = half.of_column(static_cast<size_t>(n));
         float from = d.get(k, n), normal = (x.get(k, n) - mean) * rescale, before = p.adds_a ? to_float(da[n]) : 0.0f;
         float slope = rescale * (from * weight[n] - total - normal * along);
-        float out = t.times ? before + slope : moved(t, from, x.get(k, n), p.adds_a ? before : from);
+        float out = times ? before + slope : moved(from, x.get(k, n), p.adds_a ? before : from);
         if (is_rehearsal) {
             hide(out);
             return;
         }
         da[n] = stored<T>(out);
-        if (t.times) {
+        if (times) {
             of_weight.set(k, n, of_weight.get(k, n) + from * normal);
             of_bias.set(k, n, of_bias.get(k, n) + from);
         }

@@ -89,29 +89,24 @@ inline __device__ void hide(float &x)
 #endif
 }
 
-/* How often a cell is computed: 0 (its value is moved, as that of number `moved` of such a group), 1 or 2 times. */
-struct turns {
-    int times, moved;
-};
-
-/* Where halves are in a tensor. */
+/* Where halves are in a tensor: how often a cell is computed, 0 (it is moved), 1 or 2 times. */
 struct halves {
     enum half half;
     size_t cols, twice; /* cells of a row; how many cells are computed twice */
 
     /* Column n of a row. */
-    __device__ turns of_column(size_t n) const
+    __device__ int of_column(size_t n) const
     {
         if (half != HALF_FLOPS)
-            return { 1, 0 };
+            return 1;
         size_t pair = n & ~static_cast<size_t>(2 * HALF_GROUP - 1), left = cols - pair;
         size_t size = left < 2 * HALF_GROUP ? left : 2 * HALF_GROUP, middle = pair + size - size / 2;
-        return { n < middle, n < middle ? 0 : static_cast<int>(n - middle) };
+        return n < middle;
     }
-    __device__ turns of_cell(size_t i) const
+    __device__ int of_cell(size_t i) const
     {
         if (half == HALF_BYTES)
-            return { i < twice ? 2 : 1, 0 };
+            return i < twice ? 2 : 1;
         return of_column(i % cols);
     }
 };
@@ -122,10 +117,12 @@ inline halves halves_of(enum half half, size_t rows, size_t cols)
     return halves{ half, cols, half == HALF_BYTES ? rows * cols - half_touched(half, rows, cols) : 0 };
 }
 
-/* Return a value of x, y or z for a cell that is moved. */
-inline __device__ float moved(turns t, float x, float y, float z)
+/* Return x for a cell that is moved, after y and z have been read too. */
+inline __device__ float moved(float x, float y, float z)
 {
-    return t.moved % 4 == 1 ? y : t.moved % 4 == 2 ? z : x;
+    hide(y);
+    hide(z);
+    return x;
 }
 
 /* --- a block per row: a thread has every THREADS-th column, PER of them ----------------------------------------------- */
