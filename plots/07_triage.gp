@@ -228,7 +228,7 @@ if (of_this_run(roofline_csv) && words(shown) > 0) {
             }
             do for [k in by_height] {       # not on another point
                 other_x = x_pixel(number(word(intensities, int(k)))); other_y = y_pixel(number(word(rates, int(k))))
-                if (from_px < other_x + 6 && other_x - 6 < from_px + wide(said) && abs(at_y - other_y) < 11.9) { at_y = other_y - 12 }
+                if (from_px < other_x + 6 && other_x - 6 < from_px + wide(said) && abs(at_y - other_y) < 11.9) { at_y = at_y < other_y ? other_y - 12 : other_y + 12 }
             }
         }
         placed = placed + 1
