@@ -116,7 +116,7 @@ static double time_operation(struct pointwise_back call, bool is_backward, int c
 }
 
 /* Return the seconds of a cell of an operation whose tensors stay in a cache: 4 KiB each in that nearest the core; on a GPU 1 MiB and
- * 4 MiB. Of so many calls the first one does not count, which reads tensors that other simulated ranks have driven out of the cache. */
+ * 4 MiB. So many calls that it does not count how much longer the first ones take after other simulated ranks had the core. */
 static double operation(const struct own_where *where, int which)
 {
     enum { COLS = 1024, CALLS = 200, ROWS = 256, TIMES_ROWS = 4 };
@@ -221,8 +221,8 @@ static double triad(const struct own_where *where, int mib)
 }
 
 /* Return bytes per second of a replayed chain of operations whose tensors take so many MiB together. It reads again what it wrote a while
- * ago, so it depends on caches otherwise than a triad. If arithmetic limits the sigmoid, its bytes and its time are subtracted. On a GPU, where a replay has
- * launches, those of a triad. */
+ * ago, so it depends on caches otherwise than a triad. If arithmetic limits the sigmoid, its bytes and its time are subtracted. On a
+ * GPU, where a replay has launches, those of a triad. */
 static double chain(const struct own_where *where, int mib)
 {
     enum { PASSES = 3, COLS = 1024 };

@@ -6,8 +6,9 @@
  *     compute    a branch of tensors in the cache, in one loop; and the products of the model
  *     rest       work of the host
  *
- * A share is what the change of --verdict would gain, times its factor; for launches, of an eager operation, only what a replay leaves out. Each part
- * also has some of the other causes, so the sizes are found by going round: each part gets what the others leave of its cause. */
+ * A share is what the change of --verdict would gain, times its factor; for launches, of an eager operation, only what a replay leaves
+ * out. Each part also has some of the other causes, so the sizes are found by going round: each part gets what the others leave of its
+ * cause. */
 #include "07_triage.h"
 
 #include <math.h>
@@ -70,8 +71,8 @@ static void solve(const struct options *o, const struct branch_settings *unit, c
         }
 }
 
-/* Set the delay of a sample so that a batch takes these seconds, or as near as can be. If even the shortest sleeps take longer, its samples
- * compute instead: a system's sleep always lasts some hundredths of a millisecond. */
+/* Set the delay of a sample so that a batch takes these seconds, or as near as can be. If even the shortest sleeps take longer, its
+ * samples compute instead: a system's sleep always lasts some hundredths of a millisecond. */
 static void set_delay(struct options *o, double seconds, const struct card *card)
 {
     enum { HALVINGS = 40 };
@@ -79,11 +80,13 @@ static void set_delay(struct options *o, double seconds, const struct card *card
     o->is_slow = o->mix_data > 0;
     o->stall = STALL_SLEEP;
     o->rounds = 1;
+    if (!o->is_slow)
+        return;
     o->sleep_ms = 0;
     if (batch_seconds(o, card, &on_core) > seconds)
         o->stall = STALL_BUSY;
     double *delay = o->stall == STALL_SLEEP ? &o->sleep_ms : &o->busy_ms;
-    for (int i = 0; i < HALVINGS && o->is_slow; i++) {
+    for (int i = 0; i < HALVINGS; i++) {
         *delay = (low + high) / 2;
         *(batch_seconds(o, card, &on_core) < seconds ? &low : &high) = *delay;
     }

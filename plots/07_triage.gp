@@ -191,7 +191,10 @@ if (of_this_run(roofline_csv) && words(shown) > 0) {
     mark_of(case) = word("2 1 4", place(case, "memory_fp32 launch_eager baseline"))
     shade_of(case) = word("#D55E00 #CC79A7 #009E73", place(case, "memory_fp32 launch_eager baseline"))
     do for [case in singles] { eval key_entry("point", "pointtype ".mark_of(case)." pointsize 0.8 linewidth 1.5 lc rgb '".shade_of(case)."'", case eq "baseline" ? "product of a hidden layer" : "one operation (".label(case).")") }
-    # Labels stand at the right of their points, or at the left where the page ends or a point is, from the top down, 15 pixels apart and 12 from points.
+    # Labels stand at the right of their points, or at the left where the page ends or a point is, from the top down, 15 pixels apart and
+    # 12 from points.
+    array dot_x[words(drawn_cases)]; array dot_y[words(drawn_cases)]
+    do for [j in by_height] { i = int(j); dot_x[i] = x_pixel(number(word(intensities, i))); dot_y[i] = y_pixel(number(word(rates, i))) }
     array label_from[words(drawn_cases) + 2]; array label_to[words(drawn_cases) + 2]; array label_y[words(drawn_cases) + 2]
     placed = 0
     if (has_lines) {
@@ -212,12 +215,12 @@ if (of_this_run(roofline_csv) && words(shown) > 0) {
     do for [j in by_height] {
         i = int(j)
         said = label(word(drawn_cases, i))
-        point_x = x_pixel(number(word(intensities, i)))
-        at_y = y_pixel(number(word(rates, i)))
+        point_x = dot_x[i]
+        at_y = dot_y[i]
         is_right = point_x + 15 + wide(said) < width - 4
-        do for [k in by_height] {
-            other_x = x_pixel(number(word(intensities, int(k)))); other_y = y_pixel(number(word(rates, int(k))))
-            is_in_way = point_x + 7 < other_x && other_x < point_x + 19 + wide(said) && abs(at_y - other_y) < 11.9
+        do for [other in by_height] {
+            k = int(other)
+            is_in_way = point_x + 7 < dot_x[k] && dot_x[k] < point_x + 19 + wide(said) && abs(at_y - dot_y[k]) < 11.9
             if (is_in_way && point_x - 17 - wide(said) > left) { is_right = 0 }
         }
         from_px = is_right ? point_x + 13 : point_x - 13 - wide(said)
@@ -226,9 +229,9 @@ if (of_this_run(roofline_csv) && words(shown) > 0) {
             do for [k = 1:placed] {
                 if (from_px < label_to[k] + 4 && label_from[k] < from_px + wide(said) + 4 && abs(at_y - label_y[k]) < 14.9) { at_y = label_y[k] - 15 }
             }
-            do for [k in by_height] {       # not on another point
-                other_x = x_pixel(number(word(intensities, int(k)))); other_y = y_pixel(number(word(rates, int(k))))
-                if (from_px < other_x + 6 && other_x - 6 < from_px + wide(said) && abs(at_y - other_y) < 11.9) { at_y = at_y < other_y ? other_y - 12 : other_y + 12 }
+            do for [other in by_height] {       # not on another point
+                k = int(other)
+                if (from_px < dot_x[k] + 6 && dot_x[k] - 6 < from_px + wide(said) && abs(at_y - dot_y[k]) < 11.9) { at_y = at_y < dot_y[k] ? dot_y[k] - 12 : dot_y[k] + 12 }
             }
         }
         placed = placed + 1

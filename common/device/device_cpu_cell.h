@@ -30,14 +30,14 @@ INLINE void *cell(const void *x, size_t i, bool is_bf16)
     return (char *)(uintptr_t)x + i * (is_bf16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Read a byte that nobody uses, which the compiler would leave out. */
+/* Read a byte so that its cache line comes to the core. The compiler would leave out a plain read, whose value the program does not use. */
 INLINE void touch(const char *x)
 {
     __asm__ volatile("" : : "r"(*x));
 }
 
-/* Copy the cells of a part from x to `out`, and read each whole cache line of y and z there: all that would come to the core and leave it if
- * the part were computed. The arrays may be the same. Lines of all arrays come in turns, as in a loop that computes. */
+/* Copy the cells of a part from x to `out`, and read each whole cache line of y and z there: all that would come to the core and leave
+ * it if the part were computed. The arrays may be the same. Lines of all arrays come in turns, as in a loop that computes. */
 INLINE void move_cells(void *out, const void *x, const void *y, const void *z, bool is_bf16, struct half_part part)
 {
     enum { LINE = 64 };

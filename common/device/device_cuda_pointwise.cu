@@ -234,16 +234,16 @@ static __device__ void norm_row_back(const struct pointwise_back &p, const halve
     total = over_block<sum>(total) / count;
     along = over_block<sum>(along) / count;
     each_column<PER>(N, [&](int k, int n) {
-        int times = half.of_column(static_cast<size_t>(n));
+        bool is_computed = half.of_column(static_cast<size_t>(n)) > 0;
         float from = d.get(k, n), normal = (x.get(k, n) - mean) * rescale, before = p.adds_a ? to_float(da[n]) : 0.0f;
         float slope = rescale * (from * weight[n] - total - normal * along);
-        float out = times ? before + slope : moved(from, x.get(k, n), p.adds_a ? before : from);
+        float out = is_computed ? before + slope : moved(from, x.get(k, n), p.adds_a ? before : from);
         if (is_rehearsal) {
             hide(out);
             return;
         }
         da[n] = stored<T>(out);
-        if (times) {
+        if (is_computed) {
             of_weight.set(k, n, of_weight.get(k, n) + from * normal);
             of_bias.set(k, n, of_bias.get(k, n) + from);
         }

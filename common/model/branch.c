@@ -37,7 +37,8 @@ static size_t cols_of(const struct branch_settings *of)
     return of->kind == BRANCH_MICRO ? cells_of(of) : (size_t)of->cols;
 }
 
-/* The bytes of a single row of NORM cannot be halved. An operation on fewer cells than two groups takes longer in two parts than as a whole. */
+/* The bytes of a single row of NORM cannot be halved. An operation on fewer cells than two groups takes longer in two parts than as a
+ * whole. */
 static enum half half_of(const struct branch_settings *of)
 {
     const bool is_single = of->kind == BRANCH_NORM && of->rows == 1 && of->half == HALF_BYTES,

@@ -52,8 +52,8 @@ static double smaller(double a, double b)
     return isnan(a) || a < b ? a : b;
 }
 
-/* Return the seconds of the cells of an operation, of which half may be copied instead of computed. RELU, too, reads a value and writes one.
- * Copying takes no longer than computing. */
+/* Return the seconds of the cells of an operation, of which half may be copied instead of computed. RELU, too, reads a value and writes
+ * one. Copying takes no longer than computing. */
 static double cells_seconds(const struct pointwise_back *call, bool is_backward, branch_cost *cost, const void *machine)
 {
     const struct pointwise *of = &call->of;

@@ -176,8 +176,8 @@ static void print_matrix(const struct fault *faults, int count)
         for (int k = 0; k < CAUSES; k++) {
             const double off = fabs(f->found[k] - f->drawn[k]);
             near += off <= NEAR;
-            if (off >
-                worst) /* not fmax(): GCC 12 for 64-bit Arm breaks off when it makes vectors of that (internal error) */
+            /* not fmax(): GCC 12 for 64-bit Arm breaks off when it makes vectors of that (internal error) */
+            if (off > worst)
                 worst = off;
         }
         seconds += f->seconds / count;
