@@ -51,7 +51,7 @@ judge() # WHAT MACHINE: print the claims about time, and about formulas, that ar
 {
     local machine said
     rm -rf "$folder/results"
-    "$folder/bin/$lab" --platform "$2" --rounds 2 "${judged_steps[@]}" --out "$folder/results" >"$folder/log" 2>&1 </dev/null ||
+    "$folder/bin/$lab" --platform "$2" --rounds 3 "${judged_steps[@]}" --out "$folder/results" >"$folder/log" 2>&1 </dev/null ||
         { complain "$1: the lab failed: $(tail -n 1 "$folder/log")"; return 1; }
     machine=$(basename "$2" .xml)
     said=$("$build/bin/claims" --results "$folder/results" --expected "$source/expected" --platform "$machine" --only "$lab" 2>&1)

@@ -323,17 +323,20 @@ void judge_decide(struct place *place, int tests)
     for (int i = 0; i < place->count; i++)
         if (place->judgements[i].evidence.rounds > 0)
             all[count++] = &place->judgements[i].evidence;
+    struct noise *noises = memory_new((size_t)count + 1, sizeof *noises), *noise = noises;
+    verdict_noise(noises, all, count);
     struct quantiles quantiles = { .tests = tests };
     for (int i = 0; i < place->count; i++) {
         struct judgement *j = &place->judgements[i];
         if (j->evidence.rounds > 0) {
-            struct noise noise = verdict_noise(&j->evidence, all, count);
-            j->verdict = verdict_of(&j->evidence, noise, &quantiles, &j->distance);
+            j->verdict = verdict_of(&j->evidence, *noise, &quantiles, &j->distance);
             if (j->verdict == TOO_NOISY)
-                give_reason(place, j, noise, &quantiles);
+                give_reason(place, j, *noise, &quantiles);
+            noise++;
         }
         if (j->verdict == DISTURBED || j->evidence.rounds > 0)
             excuse(place, j);
     }
+    free(noises);
     free(all);
 }

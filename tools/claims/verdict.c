@@ -1,14 +1,20 @@
 #include "verdict.h"
 
+#include "base/memory.h"
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-enum { PRIOR_FREEDOM = 8 };
+enum {
+    PRIOR_FREEDOM = 8,
+    ALIKE = 32, /* with more degrees of freedom claims count as equally noisy */
+};
 static const double FALSE_GREEN = 0.05; /* per claim whose truth lies on its margin */
 static const double FALSE_RED = 0.01;   /* of all claims and looks together */
-static const double LOOKS = 5;          /* ten looks at growing data count as about five independent ones */
-static const double PRINTED = 1e-6;     /* relative rounding of numbers in tables */
+enum { RED_ROUNDS = 3 };            /* fewer cannot tell a wrong formula from a claim that is noisier than the others */
+static const double LOOKS = 5;      /* ten looks at growing data count as about five independent ones */
+static const double PRINTED = 1e-6; /* relative rounding of numbers in tables */
 
 const char *const verdict_words[VERDICTS] = {
     [HOLDS] = "holds",
@@ -80,25 +86,99 @@ static bool is_constant(const struct evidence *e)
     return has_variance(e) && e->variance <= e->rounding * e->rounding;
 }
 
-struct noise verdict_noise(const struct evidence *e, const struct evidence *const *all, int count)
+/* Of ln(chi² / n), chi² with n degrees of freedom. */
+struct log_moments {
+    double mean;     /* digamma(n / 2) - ln(n / 2) */
+    double variance; /* trigamma(n / 2) */
+};
+
+/* Return those of n = 1 … most in new memory, by recurrences from n = 1 and 2 (DLMF 5.4.12, 5.4.13, 5.5.2, 5.15.5). */
+static struct log_moments *tabulate_log_moments(int most)
 {
-    double squares = 0;
-    int freedom = 0;
+    const double EULER = 0.57721566490153286, PI = 3.14159265358979324;
+    struct log_moments *m = memory_new((size_t)most + 1, sizeof *m);
+    for (int n = 1; n <= most; n++) {
+        const double x = n / 2.0 - 1; /* half of n - 2 */
+        if (n == 1)
+            m[n] = (struct log_moments){ -EULER - 2 * log(2), PI * PI / 2 };
+        else if (n == 2)
+            m[n] = (struct log_moments){ -EULER, PI * PI / 6 };
+        else
+            m[n] = (struct log_moments){ m[n - 2].mean + 1 / x, m[n - 2].variance - 1 / (x * x) };
+    }
+    for (int n = 1; n <= most; n++)
+        m[n].mean -= log(n / 2.0);
+    return m;
+}
+
+/* What a claim's variance says about its pool. */
+struct scatter {
+    double z;     /* ln(variance) without the bias of an estimate from few rounds */
+    double error; /* variance of z for a given noise */
+    int freedom;  /* 0: says nothing */
+};
+
+static struct scatter scatter_of(const struct evidence *e, const struct log_moments *moments)
+{
+    if (!has_variance(e) || is_constant(e))
+        return (struct scatter){ 0 };
+    const int n = e->rounds - 1;
+    return (struct scatter){ log(e->variance) - moments[n].mean, moments[n].variance, n };
+}
+
+static bool are_pooled(const struct evidence *a, const struct evidence *b)
+{
+    return a != b && a->pool == b->pool && a->is_log == b->is_log;
+}
+
+/* Return the noise of a pool of claims, of whose z these are the sums; `freedom` of all together. */
+static struct noise noise_of_pool(double z, double z_squared, double errors, int claims, int freedom,
+                                  const struct log_moments *moments)
+{
+    const double mean = z / claims, excess = claims > 1 ? (z_squared - z * mean) / (claims - 1) - errors / claims : 0;
+    int p = 1;
+    while (p < ALIKE && moments[p + 1].variance >= excess)
+        p++;
+    const int most = freedom < PRIOR_FREEDOM ? freedom : PRIOR_FREEDOM;
+    return (struct noise){ .variance = exp(p < ALIKE ? mean + moments[p].mean : mean), .freedom = p < most ? p : most };
+}
+
+static struct noise noise_beside(int at, const struct evidence *const *all, const struct scatter *scatter, int count,
+                                 const struct log_moments *moments)
+{
+    double z = 0, z_squared = 0, errors = 0;
+    int freedom = 0, others = 0;
     bool has_constant = false;
     for (int i = 0; i < count; i++) {
-        const struct evidence *other = all[i];
-        if (other == e || other->pool != e->pool || other->is_log != e->is_log || !has_variance(other))
+        if (!are_pooled(all[i], all[at]))
             continue;
-        has_constant |= is_constant(other);
-        if (is_constant(other))
+        has_constant |= is_constant(all[i]);
+        if (scatter[i].freedom == 0)
             continue;
-        squares += (other->rounds - 1) * other->variance;
-        freedom += other->rounds - 1;
+        z += scatter[i].z;
+        z_squared += scatter[i].z * scatter[i].z;
+        errors += scatter[i].error;
+        freedom += scatter[i].freedom;
+        others++;
     }
-    if (freedom == 0) /* no others, or none that has noise */
+    if (others == 0) /* no others, or none that has noise */
         return (struct noise){ .freedom = has_constant ? PRIOR_FREEDOM : 0 };
-    return (struct noise){ .variance = squares / freedom,
-                           .freedom = freedom < PRIOR_FREEDOM ? freedom : PRIOR_FREEDOM };
+    return noise_of_pool(z, z_squared, errors, others, freedom, moments);
+}
+
+void verdict_noise(struct noise *noise, const struct evidence *const *all, int count)
+{
+    int most = ALIKE;
+    for (int i = 0; i < count; i++)
+        most = all[i]->rounds > most ? all[i]->rounds : most;
+    struct log_moments *moments = tabulate_log_moments(most);
+    struct scatter *scatter = memory_new((size_t)count + 1, sizeof *scatter);
+    for (int i = 0; i < count; i++)
+        scatter[i] = scatter_of(all[i], moments);
+    for (int i = 0; i < count; i++)
+        noise[i] = noise_beside(i, all, scatter, count, moments);
+    free(scatter);
+    free(moments);
 }
 
 /* --- verdicts ---------------------------------------------------------------------------------------------------- */
@@ -155,21 +235,26 @@ static struct distance distance_of(const struct evidence *e, double half)
     return (struct distance){ mean, half, false };
 }
 
+/* Return the verdict for a mean of this standard error, by so many rounds. */
+static enum verdict by_limits(const struct evidence *e, double error, int rounds, struct limits limits)
+{
+    const double off = e->is_one_sided ? e->mean : fabs(e->mean);
+    if (off + limits.green * error < e->margin)
+        return AS_PREDICTED;
+    return rounds >= RED_ROUNDS && off - limits.red * error > e->margin + e->rounding ? WRONG : TOO_NOISY;
+}
+
 enum verdict verdict_of(const struct evidence *e, struct noise noise, struct quantiles *quantiles,
                         struct distance *distance)
 {
-    double deviation = deviation_of(e, noise), error = deviation / sqrt(e->rounds);
-    double off = e->is_one_sided ? e->mean : fabs(e->mean), half = 0;
+    double deviation = deviation_of(e, noise), error = deviation / sqrt(e->rounds), half = 0;
     enum verdict verdict = TOO_NOISY;
     if (deviation == 0) {
         verdict = without_noise(e);
     } else if (!isnan(deviation)) {
         struct limits limits = limits_of(quantiles, freedom_of(e, noise));
         half = limits.green * error;
-        if (off + half < e->margin)
-            verdict = AS_PREDICTED;
-        else if (off - limits.red * error > e->margin + e->rounding)
-            verdict = WRONG;
+        verdict = by_limits(e, error, e->rounds, limits);
     } else {
         half = NAN;
     }
@@ -180,10 +265,8 @@ enum verdict verdict_of(const struct evidence *e, struct noise noise, struct qua
 /* True if the claim would be decided by `more` further rounds like those so far. */
 static bool is_decided_after(const struct evidence *e, struct noise noise, struct quantiles *quantiles, int more)
 {
-    double off = e->is_one_sided ? e->mean : fabs(e->mean);
     double error = deviation_of(e, noise) / sqrt(e->rounds + more);
-    struct limits limits = limits_of(quantiles, freedom_of(e, noise) + more);
-    return off + limits.green * error < e->margin || off - limits.red * error > e->margin + e->rounding;
+    return by_limits(e, error, e->rounds + more, limits_of(quantiles, freedom_of(e, noise) + more)) != TOO_NOISY;
 }
 
 int verdict_more_rounds(const struct evidence *e, struct noise noise, struct quantiles *quantiles)

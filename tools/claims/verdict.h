@@ -18,8 +18,10 @@
  * passes nothing.
  *
  * Variance: a few rounds estimate it badly, so it is moderated by the lab's other claims at the same place (same pool):
- * s² = (p s₀² + (R - 1) s_c²) / (p + R - 1) with p + R - 1 degrees of freedom; s₀² is the variance of the others, weighted by R - 1,
- * and p = 8, or their degrees of freedom if fewer. (Smyth 2004, "Linear models and empirical Bayes methods", estimates p.)
+ * s² = (p s₀² + (R - 1) s_c²) / (p + R - 1) with p + R - 1 degrees of freedom. s₀², the typical variance, and p, which says how alike
+ * the others are, come from mean and variance of their ln s² (Smyth 2004, "Linear models and empirical Bayes methods", section 6.2):
+ * where some are much noisier, p is 1 or 2, and a claim is judged by its own rounds; p is at most 8, since claims of a lab share noise.
+ * Because a claim may still be noisier than all others, fewer than three rounds of its own make none wrong.
  * If all rounds are equal, as on modelled machines, there is no noise, and |m| < margin decides.
  *
  * Looks: run_all.sh adds rounds until every claim is decided, so it looks again and again, and each look is a chance for a false
@@ -76,8 +78,8 @@ struct distance {
 struct evidence evidence_of(enum relation relation, double tolerance, const double *q, const double *v, int rounds,
                             double largest);
 
-/* Return the noise of all claims of e's pool but e, which is one of `all`; entries without rounds are skipped. */
-struct noise verdict_noise(const struct evidence *e, const struct evidence *const *all, int count);
+/* Set noise[i] (count) to the noise of the claims in all[i]'s pool, without all[i] itself. */
+void verdict_noise(struct noise *noise, const struct evidence *const *all, int count);
 
 /* Return AS_PREDICTED, WRONG or TOO_NOISY; set `distance`. */
 enum verdict verdict_of(const struct evidence *e, struct noise noise, struct quantiles *quantiles,
