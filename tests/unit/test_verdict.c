@@ -89,7 +89,7 @@ static struct noise noise_among(const struct evidence *e, int count)
     return noise[0];
 }
 
-/* Smyth's estimate (2004, section 6.2) of claims whose noise varies by this factor. Four rounds each: ln(chi²_3 / 3) has the mean
+/* Smyth's estimate (2004, section 6.2), computed by hand. Three other claims of four rounds each: ln(chi²_3 / 3) has the mean
  * digamma(1.5) - ln(1.5) = 0.0364899740 - 0.4054651081 and the variance trigamma(1.5) = 0.9348022005. */
 TEST(noise_is_estimated_from_the_others_of_the_pool)
 {

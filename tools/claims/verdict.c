@@ -92,19 +92,16 @@ struct log_moments {
     double variance; /* trigamma(n / 2) */
 };
 
-/* Return those of n = 1 … most in new memory, by recurrences from n = 1 and 2 (DLMF 5.4.12, 5.4.13, 5.5.2, 5.15.5). */
+/* Return those of n = 1 … most >= 2 in new memory, by recurrences from n = 1 and 2 (DLMF 5.4.12, 5.4.13, 5.5.2, 5.15.5). */
 static struct log_moments *tabulate_log_moments(int most)
 {
-    const double EULER = 0.57721566490153286, PI = 3.14159265358979324;
+    const double EULER = 0.57721566490153286;
     struct log_moments *m = memory_new((size_t)most + 1, sizeof *m);
-    for (int n = 1; n <= most; n++) {
+    m[1] = (struct log_moments){ -EULER - 2 * log(2), M_PI * M_PI / 2 };
+    m[2] = (struct log_moments){ -EULER, M_PI * M_PI / 6 };
+    for (int n = 3; n <= most; n++) {
         const double x = n / 2.0 - 1; /* half of n - 2 */
-        if (n == 1)
-            m[n] = (struct log_moments){ -EULER - 2 * log(2), PI * PI / 2 };
-        else if (n == 2)
-            m[n] = (struct log_moments){ -EULER, PI * PI / 6 };
-        else
-            m[n] = (struct log_moments){ m[n - 2].mean + 1 / x, m[n - 2].variance - 1 / (x * x) };
+        m[n] = (struct log_moments){ m[n - 2].mean + 1 / x, m[n - 2].variance - 1 / (x * x) };
     }
     for (int n = 1; n <= most; n++)
         m[n].mean -= log(n / 2.0);

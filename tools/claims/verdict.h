@@ -21,7 +21,7 @@
  * s² = (p s₀² + (R - 1) s_c²) / (p + R - 1) with p + R - 1 degrees of freedom. s₀², the typical variance, and p, which says how alike
  * the others are, come from mean and variance of their ln s² (Smyth 2004, "Linear models and empirical Bayes methods", section 6.2):
  * where some are much noisier, p is 1 or 2, and a claim is judged by its own rounds; p is at most 8, since claims of a lab share noise.
- * Because a claim may still be noisier than all others, fewer than three rounds of its own make none wrong.
+ * Because a claim may still be noisier than all others, fewer than three noisy rounds of its own do not make it wrong.
  * If all rounds are equal, as on modelled machines, there is no noise, and |m| < margin decides.
  *
  * Looks: run_all.sh adds rounds until every claim is decided, so it looks again and again, and each look is a chance for a false
