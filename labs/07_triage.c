@@ -206,21 +206,13 @@ static struct memory_estimate need(const struct options *o)
     return worker_loader_memory(&o->model, &o->run, most_samples(o), most_workers(o), o->run.verdict);
 }
 
-static bool has_branch(const struct options *o)
-{
-    bool has = false;
-    for (int i = 0; i < BRANCHES; i++)
-        has |= o->branch[i].of.kind != BRANCH_NONE;
-    return has;
-}
-
 static struct memory_estimate case_need(const struct options *settings)
 {
     struct options sized = *settings;
     struct memory_estimate memory = { 0 };
     if (!device_computes()) /* it charges branches and opens none */
         return memory;
-    if (!has_branch(settings)) /* its sizes depend on the card: the most that a mixture may take */
+    if (!settings->is_sized) /* by the card, which is not there yet: the most that a mixture may take */
         size_mixture(&sized, NULL);
     for (int i = 0; i < BRANCHES; i++)
         memory = memory_estimate_add(memory, branch_memory(sized.branch[i].of));

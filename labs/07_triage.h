@@ -27,8 +27,8 @@ struct options {
         struct branch_settings of;
         int passes; /* in a step */
     } branch[BRANCHES];
-    bool is_mixture;
-    double host_s; /* of other work in the step, of the mixture */
+    bool is_mixture, is_sized; /* its parts have their sizes, by the machine card: possibly none */
+    double host_s;             /* of other work in the step, of the mixture */
     /* Set by the changes of --verdict: */
     bool from_memory, has_half_the_samples, is_apart;
 };

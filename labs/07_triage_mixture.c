@@ -103,6 +103,7 @@ void size_mixture(struct options *o, const struct card *card)
         o->branch[part].of = units[part]; /* the largest, for the memory that a dry run foresees */
     if (!card)
         return;
+    o->is_sized = true;
     if (isnan(card_cost(card, "dispatch_s"))) {
         if (o->run.blind)
             die(STATUS_USAGE,

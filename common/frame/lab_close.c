@@ -80,6 +80,7 @@ int lab_close(struct lab *lab)
     int wrong = is_first ? run_results_print(lab->results, lab->schedule.began) : 0;
     if (is_first)
         flight_recorder_end(world_recorder(lab->world)); /* the results are in place, even if a rank dies now */
+    world_park(lab->world); /* writing and drawing take seconds, and may need the cores of all ranks */
     world_broadcast(lab->world, &wrong, sizeof wrong);
     flight_recorder_end(world_recorder(lab->world)); /* note the end on other hosts, too */
     release(lab);

@@ -11,7 +11,7 @@ source "$(dirname "$0")/draw.sh"
 
 try() # NAME PLATFORM OPTION...: run the lab with these options and draw its charts
 {
-    "$lab" --platform "$2" --out "$1" --rounds 2 "${@:3}" >said 2>&1 </dev/null || { complain "$1: $(tail -1 said)"; return; }
+    "$lab" --platform "$2" --out "$1" --rounds 1 "${@:3}" >said 2>&1 </dev/null || { complain "$1: $(tail -1 said)"; return; }
     draw "$1/platforms/$2/$name" "$name" "${formats[$1]-svg}"
 }
 
@@ -28,12 +28,12 @@ declare -A formats=([published]='svg png')
 # shellcheck source=tests/labs/facts.sh
 source "$source/tests/labs/facts.sh"
 try one-rank blog "${few_steps[@]}" --ranks 1
-try published blog "${several[@]}"
-try twelve-ranks blog "${few_steps[@]}" --rounds 1 --ranks 12
+try published blog --rounds 2 "${several[@]}"
+try twelve-ranks blog "${toy[@]}" "${few_steps[@]}" --ranks 12
 try short blog "${few_steps[@]}" "${shortest[@]}" --quick
 try long blog "${few_steps[@]}" "${longest[@]}"
 try one-case blog "${few_steps[@]}" --cases "$asked"
-try many-ranks gpu_cluster_400g "${few_steps[@]}" --rounds 1 --ranks 24 "${drawn[@]/#/--cases=}"
+try many-ranks gpu_cluster_400g "${toy[@]}" "${few_steps[@]}" --ranks 24 "${drawn[@]/#/--cases=}"
 awk -F, '!/^#/ && $4 + 0 > $3 + 0 { shared = 1 } END { exit !shared }' "many-ranks/platforms/gpu_cluster_400g/$name/lanes.csv" ||
     complain "many ranks share no lane"
 grep -q '>ranks [0-9]' "many-ranks/platforms/gpu_cluster_400g/$name/timeline.svg" || complain "a shared lane has no name"

@@ -21,7 +21,7 @@ modelled() # LAB PLATFORM-FILE
 {
     local lab=$1 platform=$2 name table
     name=$(basename "$platform" .xml)
-    "$bin/$lab" --platform "$platform" --rounds 2 --out results </dev/null >out 2>err
+    "$bin/$lab" --platform "$platform" --steps 6 --rounds 2 --out results </dev/null >out 2>err
     case $? in
     0) ;;
     77) return ;; # the machine takes fewer ranks than the lab has
