@@ -32,6 +32,11 @@ struct local_times {
     double forward; /* part of the passes; 0: not measured */
 };
 
+static inline double lap_seconds(struct local_times lap)
+{
+    return lap.fetch + lap.passes + lap.update;
+}
+
 /* How far local costs predict steps with batches that were not fitted: predicted / measured - 1 of the usual batch; and the largest
  * such error, without sign, of a fitted shape when the fit leaves it out. */
 struct fit_error {

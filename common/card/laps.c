@@ -17,6 +17,7 @@ struct series {
     struct world *world, *together;
     const struct lap_plan *plan;
     int ranks;
+    int turns;                   /* planned: those of the plan, or more of shorter visits */
     int laps[SHAPES_MOST + 1];   /* (count) of a visit */
     bool lacks[SHAPES_MOST + 1]; /* (count) the shape needs another visit */
 };
@@ -45,11 +46,6 @@ static struct local_times one_lap(struct series *s)
     };
 }
 
-static double lap_seconds(struct local_times lap)
-{
-    return lap.fetch + lap.passes + lap.update;
-}
-
 static struct visit visit_shape(struct series *s, int shape)
 {
     struct visit visit = { 0 };
@@ -70,24 +66,32 @@ static struct visit visit_shape(struct series *s, int shape)
     return visit;
 }
 
-/* Run one lap of each shape, which warms up, and choose how many fill a visit. Simulated ranks compute one after another, so they fill it
- * together. */
+/* Run one lap of each shape, which warms up, and choose how many fill a visit, and how many turns there are. Simulated ranks compute one
+ * after another, so they fill a visit together. */
 static void choose_laps(struct series *s, struct lap_times *times)
 {
+    s->turns = s->plan->turns;
     if (s->plan->laps > 0) {
         for (int shape = 0; shape < s->plan->count; shape++)
             s->laps[shape] = s->plan->laps;
         return;
     }
-    const double enough_s = card_is_brief() ? 0 : VISIT_S;
+    double lap[SHAPES_MOST + 1], visit_s = VISIT_LEAST_S;
     const int at_once = s->together && world_is_simulated() ? s->ranks : 1;
     for (int shape = 0; shape < s->plan->count; shape++) {
         times->work[shape] = shape_bench_choose(s->bench, s->plan->first + shape);
-        const double lap = at_once * lap_seconds(one_lap(s));
-        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(enough_s / lap)));
+        lap[shape] = at_once * lap_seconds(one_lap(s));
+        visit_s = fmax(visit_s, lap[shape]);
     }
-    if (s->together)
+    visit_s = card_is_brief() ? 0 : fmin(visit_s, VISIT_S);
+    for (int shape = 0; shape < s->plan->count; shape++)
+        s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(visit_s / lap[shape])));
+    if (visit_s > 0)
+        s->turns = (int)round(s->plan->turns * VISIT_S / visit_s);
+    if (s->together) {
         world_broadcast(s->together, s->laps, sizeof s->laps);
+        world_broadcast(s->together, &s->turns, sizeof s->turns);
+    }
 }
 
 /* all: visit every shape that lacks visits. Rank 0 gets those of all ranks in `all`. */
@@ -132,7 +136,7 @@ struct lap_times laps_measure(struct shape_bench *bench, struct world *world, st
     };
     choose_laps(&s, &times);
     const bool is_first = !together || world_rank(together) == 0;
-    struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, plan->turns);
+    struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, s.turns);
     if (plan->laps > 0)
         visits.most = visits.planned;
     while (needs_turn(&s, &visits)) {

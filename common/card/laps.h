@@ -12,9 +12,12 @@
 
 struct world;
 
-/* Least time of a visit, filled by at most a few dozen laps. It is the same for all laps that are compared: shorter visits would more
- * often miss what disturbs the machine all the time, and seem faster. */
-#define VISIT_S 0.06
+/* Least time of a shape in one of the planned turns. Where laps are short, a turn is divided into up to three, of visits as long as the
+ * longest lap and at least VISIT_LEAST_S: a virtual machine is slow for tenths of a second, and the shorter a turn, the more alike are the
+ * moments of its shapes. All visits of a turn are as long, filled by at most a few dozen laps: shorter ones would more often miss what
+ * disturbs the machine all the time, and seem faster. */
+#define VISIT_S       0.06
+#define VISIT_LEAST_S 0.02
 
 /* Turns in which `count` shapes of the bench are visited, from `first` on. */
 struct lap_plan {

@@ -175,11 +175,6 @@ static void settle(struct probe *p)
     world_park(p->world);
 }
 
-static double step_of(struct local_times lap)
-{
-    return lap.fetch + lap.passes + lap.update;
-}
-
 struct card_probe probe_measure(struct probe *p, int visits)
 {
     struct lap_times times = { 0 }, alone = { 0 };
@@ -193,11 +188,11 @@ struct card_probe probe_measure(struct probe *p, int visits)
                                 .passes = times.mean[0].passes,
                                 .update = times.mean[0].update,
                                 .transfer = transfer,
-                                .alone = p->has_alone ? step_of(alone.mean[0]) : 0,
+                                .alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0,
                                 .larger = measure_sums(p, &p->larger, 1),
                                 .larger_bytes = p->larger.call.bytes };
     world_broadcast(p->world, &probe, sizeof probe);
-    p->short_plan.laps = (int)fmin(SHORT_LAPS_MOST, fmax(1, round(SHORT_S / step_of(times.mean[0]))));
+    p->short_plan.laps = (int)fmin(SHORT_LAPS_MOST, fmax(1, round(SHORT_S / lap_seconds(times.mean[0]))));
     world_broadcast(p->world, &p->short_plan.laps, sizeof p->short_plan.laps);
     return probe;
 }

@@ -2,9 +2,11 @@
 
 #include "base/interference.h"
 #include "base/memory.h"
+#include "base/stats.h"
 #include "card/brief.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 static const double TICK_S = 0.01; /* of the count of steal */
@@ -85,35 +87,126 @@ static int place_of(const struct visits *v, int turn, int shape)
     return place;
 }
 
-/* Add a visit of all ranks as one of `kept`. Return the share by which the slowest rank's last lap exceeds the mean rank's. */
-static double add_visit(const struct visits *v, int turn, int shape, int kept, struct local_times *mean)
+/* --- times ------------------------------------------------------------------------------------------------------- */
+
+/* Offsets of the parts of struct local_times. */
+static const size_t parts[] = { offsetof(struct local_times, fetch), offsetof(struct local_times, passes),
+                                offsetof(struct local_times, update), offsetof(struct local_times, forward) };
+enum { PARTS = sizeof parts / sizeof *parts };
+
+static double *part_of(struct local_times *times, int part)
 {
+    return (double *)((char *)times + parts[part]);
+}
+
+/* A visit as the mean of its ranks. */
+struct mean_visit {
+    bool counts;
+    struct local_times times;
+    double late; /* share by which the slowest rank's last lap exceeds the mean rank's */
+};
+
+static struct mean_visit mean_of_ranks(const struct visits *v, int turn, int shape)
+{
+    struct mean_visit mean = { .counts = true };
     double sum = 0, most = 0;
     for (int rank = 0; rank < v->ranks; rank++) {
-        const struct visit *visit = visit_at(v, turn, rank, shape);
-        mean->fetch += visit->mean.fetch / (kept * v->ranks);
-        mean->passes += visit->mean.passes / (kept * v->ranks);
-        mean->forward += visit->mean.forward / (kept * v->ranks);
-        mean->update += visit->mean.update / (kept * v->ranks);
-        sum += visit->last;
-        most = fmax(most, visit->last);
+        struct visit visit = *visit_at(v, turn, rank, shape);
+        for (int part = 0; part < PARTS; part++)
+            *part_of(&mean.times, part) += *part_of(&visit.mean, part) / v->ranks;
+        sum += visit.last;
+        most = fmax(most, visit.last);
     }
-    return most / (sum / v->ranks) - 1;
+    mean.late = most / (sum / v->ranks) - 1;
+    return mean;
+}
+
+/* Return the mean time of the shape's visits that count. */
+static double mean_lap(const struct visits *v, const struct mean_visit *all, int shape)
+{
+    double sum = 0;
+    int count = 0;
+    for (int turn = 0; turn < v->turns; turn++) {
+        const struct mean_visit *visit = &all[turn * v->shapes + shape];
+        sum += visit->counts ? lap_seconds(visit->times) : 0;
+        count += visit->counts;
+    }
+    return sum / count;
+}
+
+/* Return how long the visits of a turn took, relative to the means of their shapes; 1 if no time was measured. */
+static double pace_of(const struct visits *v, const struct mean_visit *of_turn, const double *mean)
+{
+    double sum = 0;
+    int count = 0;
+    for (int shape = 0; shape < v->shapes; shape++)
+        if (of_turn[shape].counts && mean[shape] > 0) {
+            sum += lap_seconds(of_turn[shape].times) / mean[shape];
+            count++;
+        }
+    return sum > 0 ? sum / count : 1;
+}
+
+/* Write the medians of a shape's visits, each divided by its turn's pace. `values` (turns) is scratch. */
+static void take_medians(const struct visits *v, const struct mean_visit *all, const double *pace, int shape,
+                         double *values, struct local_times *times)
+{
+    for (int part = 0; part < PARTS; part++) {
+        int count = 0;
+        for (int turn = 0; turn < v->turns; turn++) {
+            struct mean_visit visit = all[turn * v->shapes + shape];
+            if (visit.counts)
+                values[count++] = *part_of(&visit.times, part) / pace[turn];
+        }
+        *part_of(times, part) = stats_quantile(values, count, 0.5);
+    }
+}
+
+/* Multiply all times by one factor, so that laps take as long as their means, on average over the shapes. */
+static void give_level(const struct visits *v, const double *mean, struct local_times *times)
+{
+    double factor = 0;
+    for (int shape = 0; shape < v->shapes; shape++) {
+        const double lap = lap_seconds(times[shape]);
+        factor += lap > 0 ? mean[shape] / lap / v->shapes : 0;
+    }
+    for (int shape = 0; shape < v->shapes; shape++)
+        for (int part = 0; part < PARTS; part++)
+            *part_of(&times[shape], part) *= factor;
+}
+
+/* Write which visits count, and their means over the ranks (turns, shapes). */
+static void choose_visits(const struct visits *v, struct mean_visit *all, struct lap_times *times)
+{
+    double late = 0;
+    int visits = 0;
+    for (int shape = 0; shape < v->shapes; shape++) {
+        const int quiet = quiet_visits(v, shape), kept = quiet > v->planned ? quiet : v->planned;
+        times->is_disturbed |= quiet < v->planned;
+        for (int turn = 0; turn < v->turns; turn++)
+            if (place_of(v, turn, shape) < kept) {
+                all[turn * v->shapes + shape] = mean_of_ranks(v, turn, shape);
+                late += all[turn * v->shapes + shape].late;
+                visits++;
+            }
+    }
+    times->jitter = late / visits;
 }
 
 void visits_average(const struct visits *v, struct lap_times *times)
 {
-    double jitter = 0;
-    int visits = 0;
-    for (int shape = 0; shape < v->shapes; shape++) {
-        const int quiet = quiet_visits(v, shape), kept = quiet > v->planned ? quiet : v->planned;
-        times->mean[shape] = (struct local_times){ 0 };
-        times->is_disturbed |= quiet < v->planned;
-        for (int turn = 0; turn < v->turns; turn++)
-            if (place_of(v, turn, shape) < kept) {
-                jitter += add_visit(v, turn, shape, kept, &times->mean[shape]);
-                visits++;
-            }
-    }
-    times->jitter = jitter / visits;
+    struct mean_visit *all = memory_new((size_t)(v->turns * v->shapes), sizeof *all);
+    double *pace = memory_new((size_t)v->turns, sizeof *pace), *values = memory_new((size_t)v->turns, sizeof *values),
+           mean[SHAPES_MOST + 1];
+    choose_visits(v, all, times);
+    for (int shape = 0; shape < v->shapes; shape++)
+        mean[shape] = mean_lap(v, all, shape);
+    for (int turn = 0; turn < v->turns; turn++)
+        pace[turn] = pace_of(v, &all[turn * v->shapes], mean);
+    for (int shape = 0; shape < v->shapes; shape++)
+        take_medians(v, all, pace, shape, values, &times->mean[shape]);
+    give_level(v, mean, times->mean);
+    free(values);
+    free(pace);
+    free(all);
 }
