@@ -217,19 +217,8 @@ slow_link()
     local transfer
     transfer=$(cell $results comm_kept_ws4 transfer_ms)
     between "$name" transfer "$transfer" 39 1000
-    # The card's all-reduce of 6 MiB must take as long as 3 of 2 MiB; use the fastest, which noise delayed least.
-    local quickest
-    quickest=$(awk -F, '
-        $3 == "comm_kept_ws4" && $10 == 2097152 {
-            start[$6] = $7 > start[$6] ? $7 : start[$6]
-            end[$6] = $9 > end[$6] ? $9 : end[$6]
-        }
-        END {
-            for (i in end) if (!least || end[i] - start[i] < least) least = end[i] - start[i]
-            print least / 1000
-        }' pair/03_comm_bound/spans.csv)
-    between "$name" "the card's all-reduce" "$(sed -n 's/^allreduce_s,2,6291456,//p' pair/machine.csv)" \
-        "$(awk "BEGIN { print 0.85 * 3 * $quickest }")" 10
+    # So must the 6 MiB of the card's all-reduce: 125.8 ms. Noise can only make it longer.
+    between "$name" "the card's all-reduce" "$(sed -n 's/^allreduce_s,2,6291456,//p' pair/machine.csv)" 0.12 10
     between "$name" wait "$(cell $results comm_kept_ws4 wait_ms)" 0 "$(awk "BEGIN { print $transfer / 2 }")"
 }
 
