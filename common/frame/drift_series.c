@@ -16,9 +16,10 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
  * 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all ranks. */
 static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4;
 
-/* Weights of own costs. Not every probe has a cost, and what disturbs a brief one for tenths of a second says nothing about a block some
- * seconds later: so its mean is over a longer time. */
-static const double OWN_S = 15;
+/* Weights of own costs. Not every probe has a cost; a launch of half a minute measures each some seven times. A mean over all of them would
+ * give every round of the launch the same error, which no interval between rounds shows. On an Intel Xeon one launch's seven probes of an
+ * eager operation said 52 to 97 ns (2026-11-27). So a round takes the probes near it, and rounds differ as the probes do. */
+static const double OWN_S = 2;
 
 /* Return a part of a drift. */
 typedef double part_of(const struct card_drift *drift);
