@@ -585,11 +585,12 @@ best_rounds() # LEFT
             }'
 }
 
+# Real ranks come first: where time is short, their rounds tell most, and a round of simulated ranks takes several times as long.
 everywhere() # LAB PLACE of all that ran
 {
-    local name
-    for name in "${finished[@]}"; do
-        places | sed "s/^\([a-z]*\):.*/$name \1/"
+    local place
+    for place in $(places | cut -d : -f 1 | sort); do # here, simulated
+        printf "%s $place\n" "${finished[@]}"
     done
 }
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LAPS_MOST = 64 }; /* of a visit */
+enum { LAPS_MOST = 64, TURNS_LEAST = 3 }; /* of a visit; of simulated ranks */
 
 /* Laps of a rank, with the others if they are to measure at once. */
 struct series {
@@ -66,8 +66,17 @@ static struct visit visit_shape(struct series *s, int shape)
     return visit;
 }
 
+/* Return the time of the shortest visit, in laps of these seconds. */
+static double shortest_visit(const struct series *s, const double *lap)
+{
+    double shortest = INFINITY;
+    for (int shape = 0; shape < s->plan->count; shape++)
+        shortest = fmin(shortest, s->laps[shape] * lap[shape]);
+    return shortest;
+}
+
 /* Run one lap of each shape, which warms up, and choose how many fill a visit, and how many turns there are. Simulated ranks compute one
- * after another, so they fill a visit together. */
+ * after another, so they fill a visit together; where each has a long lap, fewer turns suffice. */
 static void choose_laps(struct series *s, struct lap_times *times)
 {
     s->turns = s->plan->turns;
@@ -88,6 +97,8 @@ static void choose_laps(struct series *s, struct lap_times *times)
         s->laps[shape] = (int)fmin(LAPS_MOST, fmax(1, ceil(visit_s / lap[shape])));
     if (visit_s > 0)
         s->turns = (int)round(s->plan->turns * VISIT_S / visit_s);
+    if (visit_s > 0 && at_once > 1)
+        s->turns = (int)fmin(s->turns, fmax(TURNS_LEAST, ceil(s->plan->turns * VISIT_S / shortest_visit(s, lap))));
     if (s->together) {
         world_broadcast(s->together, s->laps, sizeof s->laps);
         world_broadcast(s->together, &s->turns, sizeof s->turns);

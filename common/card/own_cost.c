@@ -89,29 +89,61 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
     return mean;
 }
 
+/* A cost while it is measured: times so far, sum of what they found, and what they took, in seconds. */
+struct measuring {
+    int times;
+    double sum, took;
+};
+
+/* all of `together`: let rank 0 decide which costs need another turn. Return true if any. */
+static bool choose_costs(const struct measuring *costs, int count, struct world *together, bool wanted[OWN_COSTS_MOST])
+{
+    bool is_any = false;
+    for (int i = 0; i < count; i++) {
+        const struct measuring *cost = &costs[i];
+        const bool is_enough = cost->times >= OWN_TURNS_LEAST && cost->took >= OWN_ENOUGH_S;
+        wanted[i] = wanted[i] && !is_enough && cost->times < card_times(OWN_TURNS);
+    }
+    world_broadcast(together, wanted, (size_t)count * sizeof *wanted);
+    for (int i = 0; i < count; i++)
+        is_any |= wanted[i];
+    return is_any;
+}
+
+/* all of where->together: measure the list's costs that have no value, which rank 0 then writes. */
+static void measure_in_turns(struct own_costs *costs, const struct own_cost *list, const struct own_where *where)
+{
+    struct measuring all[OWN_COSTS_MOST] = { { 0 } };
+    bool wanted[OWN_COSTS_MOST] = { false };
+    int count = 0;
+    for (; list[count].name; count++)
+        wanted[count] = isnan(own_costs_value(costs, list[count].name));
+    while (choose_costs(all, count, where->together, wanted))
+        for (int i = 0; i < count; i++) {
+            if (!wanted[i])
+                continue;
+            const double began = world_wall();
+            all[i].sum += own_cost_seconds(&list[i], where);
+            all[i].took += world_wall() - began;
+            all[i].times++;
+            world_heartbeat(where->together);
+        }
+    for (int i = 0; i < count; i++)
+        if (all[i].times > 0)
+            find(costs, list[i].name)->value = own_cost_value(list[i].kind, all[i].sum / all[i].times);
+}
+
 void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload,
                        const struct run *run, int busy, const struct own_cost *list)
 {
     own_costs_make_room(costs, list);
     if (own_costs_cover(costs, list))
         return;
-    double seconds[OWN_COSTS_MOST] = { 0 };
     struct world *together = world_first(world, busy);
-    const struct own_where where = { together, workload, run };
-    const int turns = card_times(OWN_TURNS);
-    for (int turn = 0; turn < turns; turn++)
-        for (int i = 0; together && list[i].name; i++) {
-            if (isnan(own_costs_value(costs, list[i].name)))
-                seconds[i] += own_cost_seconds(&list[i], &where) / turns;
-            world_heartbeat(world);
-        }
-    for (int i = 0; together && list[i].name; i++) {
-        double *value = &find(costs, list[i].name)->value;
-        if (isnan(*value))
-            *value = own_cost_value(list[i].kind, seconds[i]);
-    }
-    if (together)
+    if (together) {
+        measure_in_turns(costs, list, &(struct own_where){ together, workload, run });
         world_leave(together);
+    }
     world_park(world);
 }
 

@@ -218,6 +218,30 @@ TEST(a_rate_is_a_mean_of_seconds)
     assert_true(world_rank(world) > 0 || (off > -1e-12 && off < 1e-12));
 }
 
+static int enough_calls;
+
+/* Takes OWN_ENOUGH_S in fewer turns than the least. */
+static double takes_enough(const struct own_where *where, int which)
+{
+    (void)where, (void)which;
+    enough_calls++;
+    world_sleep(1.1 * OWN_ENOUGH_S / OWN_TURNS_LEAST);
+    return 0.5;
+}
+
+TEST(a_long_cost_is_measured_in_fewer_turns)
+{
+    static const struct own_cost list[] = { { "long_s", OWN_SECONDS, "", "", 1, 0, takes_enough, 0 },
+                                            { "number_s", OWN_SECONDS, "", "", 1, 0, rank_number, 0 },
+                                            { 0 } };
+    struct own_costs costs = { 0 };
+    enough_calls = calls = 0;
+    own_costs_measure(&costs, world, NULL, NULL, world_size(world), list);
+    assert_int_equal(enough_calls, card_is_brief() ? 1 : OWN_TURNS_LEAST);
+    assert_int_equal(calls, card_is_brief() ? 1 : OWN_TURNS);
+    assert_true(world_rank(world) > 0 || own_costs_value(&costs, "long_s") == 0.5);
+}
+
 static int long_calls;
 
 /* Longer than all that a probe spends. */
