@@ -41,7 +41,8 @@ struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
                                 .alone = now.alone > 0 && then.alone > 0 ? now.alone / then.alone : 0,
                                 .beyond = now.larger > now.transfer && then.larger > then.transfer
                                               ? (now.larger - now.transfer) / (then.larger - then.transfer)
-                                              : 0 };
+                                              : 0,
+                                .jitter = now.jitter };
 }
 
 /* A part of a step, on the card and by a probe, in seconds. */
@@ -140,6 +141,8 @@ struct card card_drifted(const struct card *card, struct card_drift drift)
     const double alone = drift.alone > 0 ? drift.alone : drift.local;
     struct card c = slowed(card, (struct local_factors){ alone, alone, alone },
                            (struct local_factors){ drift.local, drift.local, drift.local }, drift);
+    if (drift.jitter > 0)
+        c.jitter = drift.jitter;
     own_costs_set(&c.own, &drift.own);
     c.plan = card_of_plan(card);
     return c;

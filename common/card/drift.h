@@ -10,6 +10,7 @@ struct card_probe {
     double fetch, passes, update, transfer;
     double alone;                /* a whole local step of rank 0 while the others sleep; 0: not measured */
     double larger, larger_bytes; /* a larger all-reduce, and its size; 0: not measured */
+    double jitter;               /* of the local steps, as the card has it; 0: not measured */
 };
 
 struct workload;
@@ -21,6 +22,7 @@ struct card_drift {
     double alone;       /* of a rank alone; 0: as `local` */
     double bytes;       /* of the transfer; 0: all are scaled by it */
     double beyond;      /* of what larger ones take longer than this one; 0: they take as much longer as then */
+    double jitter;      /* not relative: what it is now; 0: as then */
     struct own_now own; /* not relative: what own costs are now */
 };
 
@@ -52,7 +54,8 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
 
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
  * `drift.alone` times, collectives and messages up to drift.bytes `drift.transfer` times, and what larger ones take beyond that
- * `drift.beyond` times. Own costs are those of drift.own; what it lacks stays, as do a sleep, a stamp and the shares of disturbed time.
+ * `drift.beyond` times. Jitter and own costs are those of the drift; what it lacks stays, as do a sleep, a stamp and the shares of
+ * disturbed time.
  * `card` must stay, for card_of_plan(). */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 

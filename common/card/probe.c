@@ -190,7 +190,8 @@ struct card_probe probe_measure(struct probe *p, int visits)
                                 .transfer = transfer,
                                 .alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0,
                                 .larger = measure_sums(p, &p->larger, 1),
-                                .larger_bytes = p->larger.call.bytes };
+                                .larger_bytes = p->larger.call.bytes,
+                                .jitter = p->is_alone ? 0 : times.jitter };
     world_broadcast(p->world, &probe, sizeof probe);
     p->short_plan.laps = (int)fmin(SHORT_LAPS_MOST, fmax(1, round(SHORT_S / lap_seconds(times.mean[0]))));
     world_broadcast(p->world, &p->short_plan.laps, sizeof p->short_plan.laps);
@@ -204,7 +205,8 @@ struct card_probe probe_local_step(struct probe *p)
         p->is_alone ? measure_alone(p, &p->short_plan) : laps_measure(p->bench, p->world, p->world, &p->short_plan);
     struct card_probe probe = { .fetch = times.mean[0].fetch,
                                 .passes = times.mean[0].passes,
-                                .update = times.mean[0].update };
+                                .update = times.mean[0].update,
+                                .jitter = p->is_alone ? 0 : times.jitter };
     if (times.is_disturbed)
         probe = (struct card_probe){ 0 };
     world_broadcast(p->world, &probe, sizeof probe);

@@ -13,8 +13,9 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
 
 /* Weights fall by e in so many seconds. Chosen on the residuals of labs 01 and 04, two real ranks and four simulated ones (2026-11-25), on
  * a machine whose steps are alike for 0.3 s. Where probes stand between blocks, local steps vary least about means over 0.1 to 0.3 s, and
- * 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all ranks. */
-static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4;
+ * 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all ranks. The jitter of a
+ * single step says little; where one core is slower than the others, it often is for seconds. */
+static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4, JITTER_S = 4;
 
 /* Weights of own costs. Not every probe has a cost; a launch of half a minute measures each some seven times. A mean over all of them would
  * give every round of the launch the same error, which no interval between rounds shows. On an Intel Xeon one launch's seven probes of an
@@ -44,8 +45,19 @@ static double alone_over_local(const struct card_drift *drift)
     return drift->local > 0 ? drift->alone / drift->local : 0;
 }
 
-/* Return the geometric mean of a part over the probes that measured it; `none` if none did. */
-static double average(const struct drift_points *points, double at, part_of *part, double fall_s, double none)
+static double jitter_of(const struct card_drift *drift)
+{
+    return drift->jitter;
+}
+
+static double itself(double value)
+{
+    return value;
+}
+
+/* Return the mean of function(part) over the probes that measured the part; NaN if none did. */
+static double mean_of(const struct drift_points *points, double at, part_of *part, double fall_s,
+                      double function(double))
 {
     double nearest = INFINITY, sum = 0, weights = 0;
     for (int i = 0; i < points->count; i++)
@@ -54,10 +66,17 @@ static double average(const struct drift_points *points, double at, part_of *par
     for (int i = 0; i < points->count; i++) {
         const double now = part(&points->point[i].drift), farther = fabs(points->point[i].at - at) - nearest;
         const double weight = now > 0 ? exp(-farther / fall_s) : 0; /* the nearest weighs 1, however far it is */
-        sum += weight > 0 ? weight * log(now) : 0;
+        sum += weight > 0 ? weight * function(now) : 0;
         weights += weight;
     }
-    return weights > 0 ? exp(sum / weights) : none;
+    return weights > 0 ? sum / weights : (double)NAN;
+}
+
+/* Return the geometric mean of a part over the probes that measured it; `none` if none did. */
+static double average(const struct drift_points *points, double at, part_of *part, double fall_s, double none)
+{
+    const double mean = mean_of(points, at, part, fall_s, log);
+    return isnan(mean) ? none : exp(mean);
 }
 
 /* Set `now` to means of the probes that have a cost. */
@@ -84,7 +103,8 @@ struct card_drift drift_at(const struct drift_points *points, double at)
     struct card_drift drift = { .local = average(points, at, local_of, LOCAL_S, 1),
                                 .transfer = average(points, at, transfer_of, TRANSFER_S, 1),
                                 .bytes = points->count > 0 ? points->point[0].drift.bytes : 0,
-                                .beyond = average(points, at, beyond_of, TRANSFER_S, 1) };
+                                .beyond = average(points, at, beyond_of, TRANSFER_S, 1),
+                                .jitter = fmax(0, mean_of(points, at, jitter_of, JITTER_S, itself)) }; /* 0 for NaN */
     drift.alone = drift.local * average(points, at, alone_over_local, ALONE_S, 0);
     average_own(points, at, &drift.own);
     return drift;

@@ -18,8 +18,8 @@ struct drift_points {
 void drift_add(struct drift_points *points, double at, struct card_drift drift);
 
 /* Return the drift at a time: geometric means of the probes around, whose weights fall with their distance in time: within tenths of a
- * second for local steps, about a second for transfers, and some seconds for a rank alone relative to all. For own costs it is the
- * arithmetic mean over a quarter of a minute. 1 without probes, and 0 for a rank alone. */
+ * second for local steps, about a second for transfers, and some seconds for a rank alone relative to all. For jitter and own costs it is
+ * the arithmetic mean over some seconds. 1 without probes, and 0 for a rank alone, jitter and own costs. */
 struct card_drift drift_at(const struct drift_points *points, double at);
 
 void drift_close(struct drift_points *points);

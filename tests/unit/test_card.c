@@ -326,7 +326,7 @@ TEST(a_modelled_card_has_no_reference)
     card_write(&written, run.out, &published_mlp, &run, platform);
     assert_int_equal(found(&read, &run, 0, platform, 8), CARD_WHOLE);
     assert_false(card_is_measured(&read));
-    const struct card_probe now = { 1, 1, 1, 1, 0, 0, 0 };
+    const struct card_probe now = { .fetch = 1, .passes = 1, .update = 1, .transfer = 1 };
     const struct card_drift drift = card_drift_of(card_usual(&read), now);
     assert_true(fabs(drift.local - 1) <= 0 && fabs(drift.transfer - 1) <= 0);
 }
@@ -651,6 +651,8 @@ TEST(a_drifted_card_is_slower_but_sleeps_as_long)
     assert_true(is_close(drifted.copy_bandwidth, card.copy_bandwidth / 1.25));
     assert_true(is_close(drifted.fresh_bandwidth, card.fresh_bandwidth / 1.25));
     assert_true(is_close(drifted.jitter, card.jitter));
+    const struct card uneven = card_drifted(&card, (struct card_drift){ .local = 1, .transfer = 1, .jitter = 0.25 });
+    assert_true(is_close(uneven.jitter, 0.25));
     assert_true(is_close(card_barrier(&drifted, 4), 0.8 * card_barrier(&card, 4)));
     assert_true(is_close(alpha_beta_seconds(&drifted.p2p.send, 1e6), 0.8 * alpha_beta_seconds(&card.p2p.send, 1e6)));
     assert_true(
