@@ -491,7 +491,7 @@ measures_on() # beyond the first pass
 first_pass() # each lab at each place once: one round, which later ones join, unless this is all
 {
     local name place where began=$results/.began left=${#labs[@]} options=(--out "$results") seconds=$quick_seconds times each status pass=
-    local round=()
+    local round=() start=$SECONDS
     times=$(places | wc -l)
     if is_given --seconds; then
         seconds=${value[--seconds]}
@@ -506,6 +506,7 @@ first_pass() # each lab at each place once: one round, which later ones join, un
     ! wants_blog || each=$((each + blog_seconds))
     for name in "${labs[@]}"; do
         touch "$began"
+        ((left == ${#labs[@]})) || each=$(((SECONDS - start) / (${#labs[@]} - left))) # as the labs so far
         heading "$name: $(question_of "$name")"
         printf '%d of %d labs left; elapsed %s, expected %s for this one and %s until the end of this pass\n\n' "$left" \
             "${#labs[@]}" "$(clock "$SECONDS")" "$(clock "$each")" "$(clock $((each * left)))"
@@ -585,7 +586,7 @@ best_rounds() # LEFT
             }'
 }
 
-# Real ranks come first: where time is short, their rounds tell most, and a round of simulated ranks takes several times as long.
+# Real ranks come first: where time is short, each lab is judged on the machine that its reader has.
 everywhere() # LAB PLACE of all that ran
 {
     local place
