@@ -458,7 +458,8 @@ row "a round without one of the cases" "slow - 155.00 too noisy: it off +0.0 % �
 # A case measured once per launch has one round in each; its noise is that of the lab's other claims.
 measure . "base 0 100 99 101 100 98 102 100" "epoch 0 200 201"
 expect "it,epoch,any,slowest_step_ms,~,predicted_then_ms,0.1,ratio,w"
-row "one round, and no noise known" "epoch - 201.00 too noisy: it off +0.5 %, about 30 more rounds would tell"
+row "one round, and no noise known" "epoch - 201.00 too noisy: it off +0.5 %, measured only once, about 30 more rounds would tell"
+check "  … in the sentence" 0 "1 is undecided (0 too noisy, 0 disturbed, 1 measured only once, for lack of time)"
 expect "it,epoch,any,slowest_step_ms,~,predicted_then_ms,0.1,ratio,w" "at,base,any,slowest_step_ms,~,predicted_then_ms,0.1,ratio,w"
 row "one round, and the noise of others" "epoch - 201.00 as predicted, within 0.5 % ± 3.2"
 measure . "base 0 100 99 101 100 98 102 100" "epoch 0 200 201" "base 1 100 99 101 100 98 102 100" "epoch 1 200 203"

@@ -229,7 +229,7 @@ static void close_labs(struct labs *labs)
 /* --- verdicts ---------------------------------------------------------------------------------------------------- */
 
 /* Judge all labs and count the verdicts. */
-static void judge_all(struct labs *labs, bool gate, int count[VERDICTS])
+static void judge_all(struct labs *labs, bool gate, struct tally *tally)
 {
     int tests = 0;
     for (int i = 0; i < labs->count; i++)
@@ -243,7 +243,8 @@ static void judge_all(struct labs *labs, bool gate, int count[VERDICTS])
             struct place *place = &labs->at[i].places[p];
             judge_decide(place, tests);
             for (int n = 0; n < place->count; n++)
-                count[place->judgements[n].verdict] += place->judgements[n].claim.kind != EXAMPLE;
+                if (place->judgements[n].claim.kind != EXAMPLE)
+                    tally_add(tally, place->judgements[n].verdict, place->judgements[n].evidence.rounds);
         }
 }
 
@@ -316,18 +317,18 @@ int main(int argc, char **argv)
     open_labs(&labs, &o);
     if (labs.count == 0)
         die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);
-    int count[VERDICTS] = { 0 };
-    judge_all(&labs, o.gate, count);
+    struct tally tally = { .once = 0 };
+    judge_all(&labs, o.gate, &tally);
     if (o.undecided) {
         list_undecided(&labs);
     } else {
         show(&labs, o.gate);
-        char *sentence = sentence_of(count);
+        char *sentence = sentence_of(&tally);
         printf("\n%s\n", sentence);
         free(sentence);
     }
     if (o.tables)
         write_tables(&labs, o.results);
     close_labs(&labs);
-    return count[FAILS] > 0 ? STATUS_WRONG : STATUS_RIGHT;
+    return tally.of[FAILS] > 0 ? STATUS_WRONG : STATUS_RIGHT;
 }

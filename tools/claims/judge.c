@@ -312,8 +312,8 @@ static void give_reason(const struct place *place, struct judgement *j, struct n
     if (j->more_rounds > VERDICT_ROUNDS_MOST)
         snprintf(j->reason, sizeof j->reason, "more than %d further rounds would tell", VERDICT_ROUNDS_MOST);
     else
-        snprintf(j->reason, sizeof j->reason, "about %d more round%s would tell", j->more_rounds,
-                 j->more_rounds == 1 ? "" : "s");
+        snprintf(j->reason, sizeof j->reason, "%sabout %d more round%s would tell",
+                 j->evidence.rounds == 1 ? "measured only once, " : "", j->more_rounds, j->more_rounds == 1 ? "" : "s");
 }
 
 void judge_decide(struct place *place, int tests)

@@ -9,8 +9,15 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-char *sentence_of(const int count[VERDICTS])
+void tally_add(struct tally *tally, enum verdict verdict, int rounds)
 {
+    tally->of[verdict]++;
+    tally->once += verdict == TOO_NOISY && rounds == 1;
+}
+
+char *sentence_of(const struct tally *tally)
+{
+    const int *count = tally->of;
     int undecided = count[TOO_NOISY] + count[DISTURBED];
     int timed = count[AS_PREDICTED] + count[WRONG] + undecided;
     char *text = NULL;
@@ -20,7 +27,11 @@ char *sentence_of(const int count[VERDICTS])
         fprintf(out, "Of %d claim%s about time, %d came out as predicted, %d wrong, %d %s undecided", timed,
                 plural(timed), count[AS_PREDICTED], count[WRONG], undecided, undecided == 1 ? "is" : "are");
     if (undecided > 0)
-        fprintf(out, " (%d too noisy, %d disturbed)", count[TOO_NOISY], count[DISTURBED]);
+        fprintf(out, " (%d too noisy, %d disturbed", count[TOO_NOISY] - tally->once, count[DISTURBED]);
+    if (tally->once > 0)
+        fprintf(out, ", %d measured only once, for lack of time", tally->once);
+    if (undecided > 0)
+        fputs(")", out);
     fprintf(out, "%s%d exact check%s hold%s, %d fail.", timed > 0 ? "; " : "", count[HOLDS], plural(count[HOLDS]),
             count[HOLDS] == 1 ? "s" : "", count[FAILS]);
     if (count[UNTESTABLE] > 0)

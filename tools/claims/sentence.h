@@ -4,8 +4,16 @@
 
 #include "verdict.h"
 
-/* Return, in new memory, "Of 151 claims about time, 139 came out as predicted, 0 wrong, 12 are undecided (9 too noisy, 3
- * disturbed); 672 exact checks hold, 0 fail." and, if there are any, how many claims cannot be tested. `count` is by verdict. */
-char *sentence_of(const int count[VERDICTS]);
+/* Numbers of verdicts. `once`: of those too noisy, how many were measured in one round only, which shows no noise. */
+struct tally {
+    int of[VERDICTS], once;
+};
+
+/* Count a verdict on a claim with so many rounds. */
+void tally_add(struct tally *tally, enum verdict verdict, int rounds);
+
+/* Return, in new memory, "Of 151 claims about time, 139 came out as predicted, 0 wrong, 12 are undecided (5 too noisy, 3 disturbed,
+ * 4 measured only once, for lack of time); 672 exact checks hold, 0 fail." and, if there are any, how many claims cannot be tested. */
+char *sentence_of(const struct tally *tally);
 
 #endif

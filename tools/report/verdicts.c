@@ -49,14 +49,15 @@ static bool is_of_lab(const struct csv_table *claims, int row, const char *lab)
 }
 
 /* Count a lab's claims by verdict. Return their number. */
-static int count_verdicts(const struct csv_table *claims, const char *lab, int count[VERDICTS])
+static int count_verdicts(const struct csv_table *claims, const char *lab, struct tally *tally)
 {
     int all = 0;
     for (int row = 0; row < claims->rows; row++) {
         enum verdict verdict = verdict_of_word(csv_field(claims, row, "verdict"));
         if (verdict == VERDICTS || !is_of_lab(claims, row, lab))
             continue;
-        count[verdict]++;
+        const double rounds = csv_value(claims, row, "rounds");
+        tally_add(tally, verdict, isnan(rounds) ? 0 : (int)rounds);
         all++;
     }
     return all;
@@ -128,10 +129,10 @@ static void put_claims(FILE *out, const char *caption, const struct csv_table *c
 
 bool verdicts_sentence(FILE *out, const struct csv_table *claims, const char *lab)
 {
-    int count[VERDICTS] = { 0 };
-    if (count_verdicts(claims, lab, count) == 0)
+    struct tally tally = { .once = 0 };
+    if (count_verdicts(claims, lab, &tally) == 0)
         return false;
-    char *sentence = sentence_of(count);
+    char *sentence = sentence_of(&tally);
     fprintf(out, "<p class=\"verdicts\">%s</p>\n", sentence);
     free(sentence);
     return true;
@@ -139,9 +140,9 @@ bool verdicts_sentence(FILE *out, const struct csv_table *claims, const char *la
 
 void verdicts_failures(FILE *out, const struct csv_table *claims, const char *lab)
 {
-    int count[VERDICTS] = { 0 };
-    count_verdicts(claims, lab, count);
-    if (count[FAILS] + count[WRONG] == 0)
+    struct tally tally = { .once = 0 };
+    count_verdicts(claims, lab, &tally);
+    if (tally.of[FAILS] + tally.of[WRONG] == 0)
         return;
     fputs("<details><summary>Those that fail or are wrong, each with its result and why it should hold</summary>\n",
           out);
