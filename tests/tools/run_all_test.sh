@@ -97,7 +97,7 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 repo
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
         echo 'if [[ -e $SLOW && "${0##*/} $*" == *$(<"$SLOW")* ]]; then trap "sleep 0.3; echo ended >>$CALLS; exit 143" TERM; sleep 60 & echo "sleeps $!" >>"$CALLS"; wait; fi'
-        [[ $name != 01_* ]] || echo 'while (($# > 0)); do
+        [[ $name != 0[14]_* ]] || echo 'lab=${0##*/}; while (($# > 0)); do
                 [[ $1 != --out ]] || out=$2
                 [[ $1 != --platform ]] || platform=$2
                 shift
@@ -106,8 +106,8 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 repo
             [[ -z $platform ]] || places=("$out/platforms/$(basename "$platform" .xml)")
             [[ -n $platform ]] || places=("$out" "$out/platforms/dedicated-cores")
             for place in "${places[@]}"; do
-                mkdir -p "$place/01_straggler" && touch "$place/01_straggler/summary.csv"
-                printf "%s\n" "# a head" case,is_disturbed,x a,1,1 b,0,1 c,0,1 >"$place/01_straggler/rounds.csv"
+                mkdir -p "$place/$lab" && touch "$place/$lab/summary.csv"
+                printf "%s\n" "# a head" case,is_disturbed,x a,1,1 b,0,1 c,0,1 >"$place/$lab/rounds.csv"
             done'
         [[ $name != claims* ]] || echo '[[ ! -s $UNDECIDED || $* != *--undecided* ]] || { head -n 1 "$UNDECIDED"; sed -i 1d "$UNDECIDED"; }'
         [[ $name != lesson_numbers* ]] || echo '[[ $* != *--plan* || ! -e $PLAN ]] || cat "$PLAN"'
@@ -252,6 +252,12 @@ test_passes()
     called "01_straggler --out $folder/passes --rounds 1 --lesson-cases --without-tables --backend mpi --ranks 2"
     called "01_straggler --out $folder/passes --seconds 45 --add-rounds --lesson-cases --without-tables --backend sim"
     called "01_straggler --out $folder/passes --seconds 45 --add-rounds --lesson-cases --backend mpi --ranks 2"
+    # Real ranks get more rounds before simulated ones, and a lab with tables of its own before the others.
+    printf '/* 04_small_work: what is small?\n */\n    .tables = tables,\n' >"$project/labs/04_small_work.c"
+    run 1 --out "$folder/passes"
+    [[ $(sed -n 's/^\(0[14]\).*--add-rounds.*--backend \([a-z]*\).*/\1 \2/p' "$calls") == $'04 mpi\n01 mpi\n04 sim\n01 sim' ]] ||
+        complain "rounds in another order: $(grep -e --add-rounds "$calls")"
+    rm "$project/labs/04_small_work.c"
     run 0 --only 01_straggler --out "$folder/passes" --ranks 8 --quick
     called "01_straggler --out $folder/passes --quick --lesson-cases --without-tables --backend sim --ranks 8"
     called "01_straggler --out $folder/passes --quick --lesson-cases --backend mpi --ranks 2"
