@@ -151,9 +151,11 @@ if (of_this_run(roofline_csv)) {
 if (of_this_run(roofline_csv) && words(shown) > 0) {
     has_lines = memory_line > 0 && top_line > 0
     single_cases = of_this_run(operations_csv) ? column_of(operations_csv, "case") : ""
+    product_x = 0
     do for [i = 1:words(single_cases)] {
         x = number(word(column_of(operations_csv, "flops_per_byte"), i)); y_here = number(word(column_of(operations_csv, "GFLOP_per_s"), i))
         if (has(word(single_cases, i), "baseline memory_fp32 launch_eager") && x > 0 && y_here > 0) {
+            if (word(single_cases, i) eq "baseline") { product_x = x; product_y = y_here }
             first_x = x < first_x ? x : first_x; last_x = x > last_x ? x : last_x
             first_y = y_here < first_y ? y_here : first_y; last_y = y_here > last_y ? y_here : last_y
         }
@@ -203,12 +205,10 @@ if (of_this_run(roofline_csv) && words(shown) > 0) {
         top_said = "matrix products: ".digits(top_line)." GFLOP/s"
         top_x = x_pixel(ridge) + wide(top_said) < width - right ? x_pixel(ridge) : width - right - wide(top_said)
         top_y = y_pixel(top_line)
-        do for [i = 1:words(single_cases)] {    # not on the product's mark
-            x = number(word(column_of(operations_csv, "flops_per_byte"), i)); y_here = number(word(column_of(operations_csv, "GFLOP_per_s"), i))
-            if (word(single_cases, i) eq "baseline" && x > 0 && y_here > 0) {
-                is_covered = top_x - 8 < x_pixel(x) && x_pixel(x) < top_x + wide(top_said) + 8 && abs(top_y + 12 - y_pixel(y_here)) < 13
-                if (is_covered && x_pixel(x) + 12 + wide(top_said) < width - right) { top_x = x_pixel(x) + 12 }
-            }
+        if (product_x > 0) {    # not on the product's mark
+            mark_x = x_pixel(product_x)
+            is_covered = top_x - 8 < mark_x && mark_x < top_x + wide(top_said) + 8 && abs(top_y + 12 - y_pixel(product_y)) < 13
+            if (is_covered && mark_x + 12 + wide(top_said) < width - right) { top_x = mark_x + 12 }
         }
         eval said_at(top_said, top_x, top_y + 12, "left")
         placed = 1

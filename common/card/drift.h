@@ -55,8 +55,7 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
  * `drift.alone` times, collectives and messages up to drift.bytes `drift.transfer` times, and what larger ones take beyond that
  * `drift.beyond` times. Jitter and own costs are those of the drift; what it lacks stays, as do a sleep, a stamp and the shares of
- * disturbed time.
- * `card` must stay, for card_of_plan(). */
+ * disturbed time. `card` must stay, for card_of_plan(). */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 
 #endif

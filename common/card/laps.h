@@ -14,9 +14,9 @@ struct world;
 
 /* Least time of a shape in one of the planned turns. Where laps are short, a turn is divided into up to three, of visits as long as the
  * longest lap and at least VISIT_LEAST_S: a virtual machine is slow for tenths of a second, and the shorter a turn, the more alike are the
- * moments of its shapes. Simulated ranks fill a visit together, and where their laps are long they take no more turns than give each shape
- * the plan's time, at least three. All visits of a turn are as long, filled by at most a few dozen laps: shorter ones would more often miss what
- * disturbs the machine all the time, and seem faster. */
+ * moments of its shapes. All visits of a turn are as long, filled by at most a few dozen laps: shorter ones would more often miss what
+ * disturbs the machine all the time, and seem faster. Simulated ranks fill a visit together. Where their laps are long, they take only as
+ * many turns as give each shape the plan's time, at least three. */
 #define VISIT_S       0.06
 #define VISIT_LEAST_S 0.02
 

@@ -175,6 +175,15 @@ static void settle(struct probe *p)
     world_park(p->world);
 }
 
+/* Return what laps of the usual batch tell. A rank alone has no jitter. */
+static struct card_probe local_probe(const struct lap_times *times)
+{
+    const struct local_times *lap = &times->mean[0];
+    return (struct card_probe){
+        .fetch = lap->fetch, .passes = lap->passes, .update = lap->update, .jitter = times->jitter
+    };
+}
+
 struct card_probe probe_measure(struct probe *p, int visits)
 {
     struct lap_times times = { 0 }, alone = { 0 };
@@ -183,15 +192,11 @@ struct card_probe probe_measure(struct probe *p, int visits)
     if (p->is_alone || p->has_alone)
         alone = measure_alone(p, &p->plan);
     times = p->is_alone ? alone : laps_measure(p->bench, p->world, p->world, &p->plan);
-    const double transfer = probe_transfer(p, visits / PAIR);
-    struct card_probe probe = { .fetch = times.mean[0].fetch,
-                                .passes = times.mean[0].passes,
-                                .update = times.mean[0].update,
-                                .transfer = transfer,
-                                .alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0,
-                                .larger = measure_sums(p, &p->larger, 1),
-                                .larger_bytes = p->larger.call.bytes,
-                                .jitter = p->is_alone ? 0 : times.jitter };
+    struct card_probe probe = local_probe(&times);
+    probe.transfer = probe_transfer(p, visits / PAIR);
+    probe.alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0;
+    probe.larger = measure_sums(p, &p->larger, 1);
+    probe.larger_bytes = p->larger.call.bytes;
     world_broadcast(p->world, &probe, sizeof probe);
     p->short_plan.laps = (int)fmin(SHORT_LAPS_MOST, fmax(1, round(SHORT_S / lap_seconds(times.mean[0]))));
     world_broadcast(p->world, &p->short_plan.laps, sizeof p->short_plan.laps);
@@ -203,12 +208,7 @@ struct card_probe probe_local_step(struct probe *p)
     settle(p);
     const struct lap_times times =
         p->is_alone ? measure_alone(p, &p->short_plan) : laps_measure(p->bench, p->world, p->world, &p->short_plan);
-    struct card_probe probe = { .fetch = times.mean[0].fetch,
-                                .passes = times.mean[0].passes,
-                                .update = times.mean[0].update,
-                                .jitter = p->is_alone ? 0 : times.jitter };
-    if (times.is_disturbed)
-        probe = (struct card_probe){ 0 };
+    struct card_probe probe = times.is_disturbed ? (struct card_probe){ 0 } : local_probe(&times);
     world_broadcast(p->world, &probe, sizeof probe);
     return probe;
 }

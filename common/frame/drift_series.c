@@ -22,79 +22,88 @@ static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4, JITTER_S = 4;
  * eager operation said 52 to 97 ns (2026-11-27). So a round takes the probes near it, and rounds differ as the probes do. */
 static const double OWN_S = 2;
 
-/* Return a part of a drift. */
-typedef double part_of(const struct card_drift *drift);
+/* What a probe says of a part, and how much that counts; weight 0: it did not measure the part. */
+struct reading {
+    double value, weight;
+};
 
-static double local_of(const struct card_drift *drift)
+/* Return the reading of a part, or of the own cost `which`. */
+typedef struct reading reading_of(const struct card_drift *drift, int which);
+
+/* A mean of logarithms is that of the geometric mean. */
+static struct reading logarithm(double factor)
 {
-    return drift->local;
+    return factor > 0 ? (struct reading){ log(factor), 1 } : (struct reading){ 0 };
 }
 
-static double transfer_of(const struct card_drift *drift)
+static struct reading local_of(const struct card_drift *drift, int which)
 {
-    return drift->transfer;
+    (void)which;
+    return logarithm(drift->local);
 }
 
-static double beyond_of(const struct card_drift *drift)
+static struct reading transfer_of(const struct card_drift *drift, int which)
 {
-    return drift->beyond;
+    (void)which;
+    return logarithm(drift->transfer);
 }
 
-static double alone_over_local(const struct card_drift *drift)
+static struct reading beyond_of(const struct card_drift *drift, int which)
 {
-    return drift->local > 0 ? drift->alone / drift->local : 0;
+    (void)which;
+    return logarithm(drift->beyond);
 }
 
-static double jitter_of(const struct card_drift *drift)
+static struct reading alone_over_local(const struct card_drift *drift, int which)
 {
-    return drift->jitter;
+    (void)which;
+    return logarithm(drift->local > 0 ? drift->alone / drift->local : 0);
 }
 
-static double itself(double value)
+static struct reading jitter_of(const struct card_drift *drift, int which)
 {
-    return value;
+    (void)which;
+    return (struct reading){ drift->jitter, drift->jitter > 0 };
 }
 
-/* Return the mean of function(part) over the probes that measured the part; NaN if none did. */
-static double mean_of(const struct drift_points *points, double at, part_of *part, double fall_s,
-                      double function(double))
+static struct reading own_of(const struct card_drift *drift, int which)
+{
+    return (struct reading){ drift->own.at[which].seconds, drift->own.at[which].weight };
+}
+
+/* Return the mean of a part over the probes that measured it, and the sum of their weights; 0 and 0 if none did. */
+static struct reading mean_of(const struct drift_points *points, double at, reading_of *part, int which, double fall_s)
 {
     double nearest = INFINITY, sum = 0, weights = 0;
     for (int i = 0; i < points->count; i++)
-        if (part(&points->point[i].drift) > 0)
+        if (part(&points->point[i].drift, which).weight > 0)
             nearest = fmin(nearest, fabs(points->point[i].at - at));
     for (int i = 0; i < points->count; i++) {
-        const double now = part(&points->point[i].drift), farther = fabs(points->point[i].at - at) - nearest;
-        const double weight = now > 0 ? exp(-farther / fall_s) : 0; /* the nearest weighs 1, however far it is */
-        sum += weight > 0 ? weight * function(now) : 0;
+        const struct reading now = part(&points->point[i].drift, which);
+        if (!(now.weight > 0))
+            continue;
+        const double farther = fabs(points->point[i].at - at) - nearest,
+                     weight = now.weight * exp(-farther / fall_s); /* of the nearest its own, however far it is */
+        sum += weight * now.value;
         weights += weight;
     }
-    return weights > 0 ? sum / weights : (double)NAN;
+    return weights > 0 ? (struct reading){ sum / weights, weights } : (struct reading){ 0 };
 }
 
 /* Return the geometric mean of a part over the probes that measured it; `none` if none did. */
-static double average(const struct drift_points *points, double at, part_of *part, double fall_s, double none)
+static double average(const struct drift_points *points, double at, reading_of *part, double fall_s, double none)
 {
-    const double mean = mean_of(points, at, part, fall_s, log);
-    return isnan(mean) ? none : exp(mean);
+    const struct reading mean = mean_of(points, at, part, 0, fall_s);
+    return mean.weight > 0 ? exp(mean.value) : none;
 }
 
 /* Set `now` to means of the probes that have a cost. */
 static void average_own(const struct drift_points *points, double at, struct own_now *now)
 {
     for (int cost = 0; cost < OWN_COSTS_MOST; cost++) {
-        double nearest = INFINITY, seconds = 0, weights = 0;
-        for (int i = 0; i < points->count; i++)
-            if (points->point[i].drift.own.at[cost].weight > 0)
-                nearest = fmin(nearest, fabs(points->point[i].at - at));
-        for (int i = 0; i < points->count; i++) {
-            const struct drift_point *p = &points->point[i];
-            const double weight = p->drift.own.at[cost].weight * exp((nearest - fabs(p->at - at)) / OWN_S);
-            seconds += weight > 0 ? weight * p->drift.own.at[cost].seconds : 0;
-            weights += weight > 0 ? weight : 0;
-        }
-        now->at[cost].seconds = weights > 0 ? seconds / weights : 0;
-        now->at[cost].weight = weights;
+        const struct reading mean = mean_of(points, at, own_of, cost, OWN_S);
+        now->at[cost].seconds = mean.value;
+        now->at[cost].weight = mean.weight;
     }
 }
 
@@ -104,7 +113,7 @@ struct card_drift drift_at(const struct drift_points *points, double at)
                                 .transfer = average(points, at, transfer_of, TRANSFER_S, 1),
                                 .bytes = points->count > 0 ? points->point[0].drift.bytes : 0,
                                 .beyond = average(points, at, beyond_of, TRANSFER_S, 1),
-                                .jitter = fmax(0, mean_of(points, at, jitter_of, JITTER_S, itself)) }; /* 0 for NaN */
+                                .jitter = mean_of(points, at, jitter_of, 0, JITTER_S).value };
     drift.alone = drift.local * average(points, at, alone_over_local, ALONE_S, 0);
     average_own(points, at, &drift.own);
     return drift;
