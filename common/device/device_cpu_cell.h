@@ -36,6 +36,32 @@ INLINE void touch(const char *x)
     __asm__ volatile("" : : "r"(*x));
 }
 
+/* Loops over far tensors ask for the lines of each tensor a page ahead, in parts of 512 bytes. The processor by itself loads ahead within a
+ * page of 4 KiB only. Where a loop computes much on each cell, its window of instructions does not reach the next page either, so it waits
+ * there for memory and then computes, instead of both at once. */
+enum { EARLY_PART = 512, EARLY_BYTES = 4096, NEAR_BYTES = 32 << 10 };
+
+/* True if a tensor of so many cells is larger than the cache nearest a core usually is. */
+INLINE bool is_far(size_t cells, bool is_bf16)
+{
+    return cells * (is_bf16 ? sizeof(uint16_t) : sizeof(float)) > NEAR_BYTES;
+}
+
+/* Return how many cells a part of a loop has at most that loads ahead. */
+INLINE size_t early_cells(bool is_bf16)
+{
+    return EARLY_PART / (is_bf16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* Ask for the lines of x that lie so many bytes behind those of a part. Beyond the end of x that does nothing. */
+INLINE void load_early(const void *x, struct half_part part, bool is_bf16, size_t ahead)
+{
+    enum { LINE = 64 };
+    const char *end = cell(x, part.end, is_bf16);
+    for (const char *at = cell(x, part.first, is_bf16); at < end; at += LINE)
+        __builtin_prefetch(at + ahead);
+}
+
 /* Copy the cells of a part from x to `out`, and read each whole cache line of y and z there: all that would come to the core and leave
  * it if the part were computed. The arrays may be the same. Lines of all arrays come in turns, as in a loop that computes. */
 INLINE void move_cells(void *out, const void *x, const void *y, const void *z, bool is_bf16, struct half_part part)

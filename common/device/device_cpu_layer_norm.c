@@ -26,6 +26,22 @@ INLINE size_t computed_end(struct half_part part)
     return part.times > 0 ? part.end : part.first;
 }
 
+/* Return how many bytes ahead a row's last loop asks for lines: the next row, at which the next loop begins; at least a page. 0 for tensors
+ * that stay near. */
+INLINE size_t bytes_ahead(const struct pointwise *p, bool is_bf16)
+{
+    const size_t row = p->cols * (is_bf16 ? sizeof(uint16_t) : sizeof(float));
+    if (!is_far(p->rows * p->cols, is_bf16))
+        return 0;
+    return row > EARLY_BYTES ? row : EARLY_BYTES;
+}
+
+/* Return how many cells a part of that loop has at most. */
+INLINE size_t last_group(size_t ahead, bool is_bf16)
+{
+    return ahead > 0 ? early_cells(is_bf16) : SIZE_MAX;
+}
+
 /* --- forward ------------------------------------------------------------------------------------------------------- */
 
 INLINE void row_forward(const struct pointwise *p, size_t row, bool is_bf16)
@@ -49,13 +65,19 @@ INLINE void row_forward(const struct pointwise *p, size_t row, bool is_bf16)
             squares += off * off;
         }
     const float scale = 1.0f / sqrtf(squares / count + 1e-5f);
-    for (struct half_part part = { 0 }; half_next(&part, half, 1, N, SIZE_MAX);)
+    const size_t ahead = bytes_ahead(p, is_bf16);
+    for (struct half_part part = { 0 }; half_next(&part, half, 1, N, last_group(ahead, is_bf16));) {
+        if (ahead > 0) {
+            load_early(a, part, is_bf16, ahead);
+            load_early(y, part, is_bf16, ahead);
+        }
         if (part.times == 0)
             move_cells(y, a, a, a, is_bf16, part);
         else
 #pragma omp simd
             for (size_t n = part.first; n < part.end; n++)
                 put(y, n, (get(a, n, is_bf16) - mean) * scale * weight[n] + bias[n], is_bf16);
+    }
     p->moments[2 * row] = mean;
     p->moments[2 * row + 1] = scale;
 }
@@ -114,7 +136,13 @@ INLINE void row_backward(const struct pointwise_back *p, size_t row, bool is_bf1
         }
     sum /= count;
     along /= count;
-    for (struct half_part part = { 0 }; half_next(&part, half, 1, N, SIZE_MAX);) {
+    const size_t ahead = bytes_ahead(&p->of, is_bf16);
+    for (struct half_part part = { 0 }; half_next(&part, half, 1, N, last_group(ahead, is_bf16));) {
+        if (ahead > 0) {
+            load_early(dy, part, is_bf16, ahead);
+            load_early(a, part, is_bf16, ahead);
+            load_early(da, part, is_bf16, ahead);
+        }
         if (part.times == 0)
             move_cells(da, dy, a, adds ? da : dy, is_bf16, part);
         else

@@ -75,7 +75,12 @@ INLINE void some_forward(const struct pointwise *p, enum pointwise_op op, bool i
 
 INLINE void each_forward(const struct pointwise *p, enum pointwise_op op, bool is_bf16)
 {
-    for (struct half_part part = { 0 }; half_next(&part, p->half, p->rows, p->cols, SIZE_MAX);) {
+    const bool is_early = is_far(p->rows * p->cols, is_bf16);
+    const size_t group = is_early ? early_cells(is_bf16) : SIZE_MAX;
+    for (struct half_part part = { 0 }; half_next(&part, p->half, p->rows, p->cols, group);) {
+        const void *tensors[] = { p->a, p->y, p->b };
+        for (int i = 0; is_early && i < 2 + pointwise_is_binary(op); i++)
+            load_early(tensors[i], part, is_bf16, EARLY_BYTES);
         if (part.times == 0)
             move_cells(p->y, p->a, pointwise_is_binary(op) ? p->b : p->a, p->a, is_bf16, part);
         for (int time = 0; time < part.times; time++) {
@@ -85,12 +90,17 @@ INLINE void each_forward(const struct pointwise *p, enum pointwise_op op, bool i
     }
 }
 
+/* True if the gradient of a tensor depends on its own values. */
+INLINE bool reads_input(enum pointwise_op op)
+{
+    return op == POINTWISE_RELU || op == POINTWISE_GELU;
+}
+
 /* Compute the gradient of a or of b for some elements, or move what that would read. `is_rehearsal`: leave it as it was. */
 INLINE void one_backward(const struct pointwise_back *p, enum pointwise_op op, bool is_bf16, bool adds, bool is_of_b,
                          struct half_part part, bool is_rehearsal)
 {
-    const bool reads_a = op == POINTWISE_RELU || op == POINTWISE_GELU, reads_b = op == POINTWISE_MUL,
-               reads_y = op == POINTWISE_SIGMOID;
+    const bool reads_a = reads_input(op), reads_b = op == POINTWISE_MUL, reads_y = op == POINTWISE_SIGMOID;
     const void *input = is_of_b ? p->of.b : p->of.a, *other = is_of_b ? p->of.a : p->of.b;
     void *gradient = is_of_b ? p->db : p->da;
     if (part.times == 0) {
@@ -133,11 +143,30 @@ INLINE void both_backward(const struct pointwise_back *p, enum pointwise_op op, 
     half_again();
 }
 
+/* Ask early for all that both_backward() reads and writes. */
+INLINE void backward_early(const struct pointwise_back *p, enum pointwise_op op, bool is_bf16, struct half_part part)
+{
+    const bool is_binary = pointwise_is_binary(op);
+    const void *tensors[] = { p->dy,
+                              p->da,
+                              is_binary ? p->db : NULL,
+                              reads_input(op) || op == POINTWISE_MUL ? p->of.a : NULL,
+                              op == POINTWISE_MUL ? p->of.b : NULL,
+                              op == POINTWISE_SIGMOID ? p->of.y : NULL };
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        if (tensors[i])
+            load_early(tensors[i], part, is_bf16, EARLY_BYTES);
+}
+
 /* Both gradients of some elements are computed while the gradient that they share is in the cache. */
 enum { TOGETHER = 1024 };
 INLINE void each_backward(const struct pointwise_back *p, enum pointwise_op op, bool is_bf16)
 {
-    for (struct half_part part = { 0 }; half_next(&part, p->of.half, p->of.rows, p->of.cols, TOGETHER);) {
+    const bool is_early = is_far(p->of.rows * p->of.cols, is_bf16);
+    const size_t group = is_early ? early_cells(is_bf16) : TOGETHER;
+    for (struct half_part part = { 0 }; half_next(&part, p->of.half, p->of.rows, p->of.cols, group);) {
+        if (is_early)
+            backward_early(p, op, is_bf16, part);
         for (int time = part.times == 2 ? 2 : 1; time > 0; time--)
             both_backward(p, op, is_bf16, part, time == 2);
     }
