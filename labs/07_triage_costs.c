@@ -272,12 +272,14 @@ static double cache(const struct own_where *where, int level)
     return bytes > 0 ? (double)bytes : 0;
 }
 
-/* Return the seconds of taking a batch from a worker and letting it begin the next one. */
+/* Return the seconds of taking a batch from a worker and letting it begin the next one, between steps so short that the worker sleeps when it
+ * is told. Such a step touches parameters, gradients and two moments. */
 static double handoff(const struct own_where *where, int which)
 {
-    enum { CALLS = 40 };
-    static const double rest = 0.3e-3; /* as a short step: the worker sleeps when it is told */
-    (void)where, (void)which;
+    enum { CALLS = 40, ARRAYS = 4 };
+    const struct handoff_rest rest = { .seconds = 0.2e-3,
+                                       .bytes = card_size(ARRAYS * (size_t)workload_gradient_bytes(where->workload)) };
+    (void)which;
     struct async_helper *worker = async_helper_open_on_any_core();
     const double seconds = handoff_measure(worker, rest, card_times(CALLS));
     async_helper_close(worker);

@@ -311,7 +311,7 @@ static double handoff(double rest)
     struct async_helper *helper = async_helper_open();
     double seconds[TURNS];
     for (int turn = 0; turn < TURNS; turn++)
-        seconds[turn] = handoff_measure(helper, rest, CALLS);
+        seconds[turn] = handoff_measure(helper, (struct handoff_rest){ .seconds = rest }, CALLS);
     async_helper_close(helper);
     return stats_lower_median(seconds, TURNS);
 }

@@ -34,6 +34,13 @@ void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct
                   const struct card *card);
 void cases_close(struct cases *cases);
 
+/* Find the cases whose steps are so short that two of them say little: of the first steps of a round, workers and caches are not yet as
+ * later. By the card's prediction, and set brief[i] (count). */
+void cases_find_brief(const struct cases *cases, const struct lab_spec *spec, const struct card *card, bool *brief);
+
+/* Let a round measure all steps of these cases. */
+void cases_lengthen(struct cases *cases, const bool *brief);
+
 /* Rounds of --quick if ranks take turns: they give every case four steps, enough to blame one of three or four simulated ranks. */
 int cases_quick_rounds(const struct cases *cases);
 

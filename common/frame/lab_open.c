@@ -164,10 +164,24 @@ _Noreturn static void do_other_job(const struct lab *lab)
     world_exit(lab->world, status);
 }
 
+/* all: rank 0 decides which cases have brief steps, because hosts may compute the last digits of a prediction differently. */
+static void lengthen_brief(struct lab *lab)
+{
+    bool brief[CASES_MOST] = { false };
+    if (lab->run.quick ||
+        !device_computes()) /* a short look; or a modelled machine, whose first steps are like the others */
+        return;
+    if (world_rank(lab->world) == 0)
+        cases_find_brief(&lab->cases, lab->spec, &lab->card, brief);
+    world_broadcast(lab->world, brief, (size_t)lab->cases.count * sizeof *brief);
+    cases_lengthen(&lab->cases, brief);
+}
+
 /* all: prepare all that blocks need: cases, gradient check, process groups, results. */
 static void prepare_blocks(struct lab *lab)
 {
     cases_settle(&lab->cases, lab->spec, lab->base, &lab->card);
+    lengthen_brief(lab);
     if (lab->run.quick && lab->run.takes_turns && lab->run.rounds == 0)
         lab->run.rounds = cases_quick_rounds(&lab->cases);
     spans_open(&lab->spans, cases_most_spans(&lab->cases, lab->spec));

@@ -52,7 +52,7 @@ const struct option_row run_option_rows[] = {
     { "--ranks", OPTION_INTEGER, AT(ranks), 1, RANKS_MOST, "N", "world size: how many ranks train together" },
     { "--batch-size", OPTION_INTEGER, AT(batch_size), 1, 65536, "N", "samples per rank and step" },
     { "--steps", OPTION_INTEGER, AT(steps), 1, 100000, "N",
-      "steps of a round, warm-up included; unless typed, a real round measures at most 2" },
+      "steps of a round, warm-up included; unless typed, 2 or 1 are measured, of brief steps all" },
     { "--skip-first-steps", OPTION_INTEGER, AT(skip_first_steps), 0, 100000, "N", "warm-up steps, not measured" },
     { "--noise-seed", OPTION_INTEGER, AT(noise_seed), 0, 1000000, "N", "seed of a modelled machine's jitter" },
     { "--seed", OPTION_SEED, AT(seed), 0, 0, "N", "seed of data, weights and orders" },
