@@ -136,10 +136,13 @@ static void measure_transfer(struct card *card, struct bench *bench, const struc
 static struct check_failures measure_uses(struct card *card, struct bench *bench, struct world *world,
                                           const struct card_uses *uses)
 {
+    const bool is_real = !world_is_simulated();
     const struct collective_setting setting = { .gradient_bytes = workload_gradient_bytes(bench->workload),
                                                 .prepare = choose_batch,
-                                                .between = world_is_simulated() ? NULL : run_pass,
-                                                .argument = bench };
+                                                .between = is_real ? run_pass : NULL,
+                                                .argument = bench,
+                                                .gradients =
+                                                    is_real ? shape_bench_trainer(bench->shapes)->gradients : NULL };
     struct check_failures wrong = collective_costs_measure(&card->collectives, world, uses, &setting);
     if (uses->messages && !p2p_cost_is_known(&card->p2p))
         p2p_cost_measure(&card->p2p, world);

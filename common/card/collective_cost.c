@@ -158,7 +158,9 @@ static struct check_failures measure_part(struct collective_costs *costs, struct
                            .warmups = is_real,
                            .repeats = is_real ? card_times(REPEATS) : 1,
                            .between = setting->between,
-                           .argument = setting->argument };
+                           .argument = setting->argument,
+                           .written = setting->gradients,
+                           .written_bytes = setting->gradients ? (size_t)setting->gradient_bytes : 0 };
     for (int i = 0; i < count; i++)
         sweep.count += choose_calls(&uses[i], setting->gradient_bytes, fits, calls + sweep.count);
     setting->prepare(setting->argument);

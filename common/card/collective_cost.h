@@ -44,6 +44,7 @@ struct collective_setting {
     void (*prepare)(void *argument); /* runs on each rank of a group before the group's first call */
     void (*between)(void *argument); /* runs on each rank before each call; NULL: a barrier runs instead */
     void *argument;
+    float *gradients; /* (gradient_bytes) that `between` writes; NULL: it writes none */
 };
 
 /* all: measure the entries of `uses` that `costs` does not cover. Their points and fits are on rank 0. The sizes that labs use, the

@@ -81,8 +81,13 @@ static void choose_laps(struct series *s, struct lap_times *times)
 {
     s->turns = s->plan->turns;
     if (s->plan->laps > 0) {
-        for (int shape = 0; shape < s->plan->count; shape++)
+        for (int shape = 0; shape < s->plan->count; shape++) {
             s->laps[shape] = s->plan->laps;
+            if (!s->plan->is_warm)
+                continue;
+            shape_bench_choose(s->bench, s->plan->first + shape);
+            one_lap(s);
+        }
         return;
     }
     double lap[SHAPES_MOST + 1], visit_s = VISIT_LEAST_S;

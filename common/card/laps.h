@@ -23,7 +23,8 @@ struct world;
 /* Turns in which `count` shapes of the bench are visited, from `first` on. */
 struct lap_plan {
     int first, count, turns;
-    int laps; /* of a visit, which nothing warms up and which is not repeated; 0: as many as fill it, after one that warms up */
+    int laps;     /* of a visit, which is not repeated; 0: as many as fill it, after one that warms up */
+    bool is_warm; /* if `laps`: another lap comes first, which warms up */
 };
 
 /* all of `together`, or one rank alone with NULL: run laps on every rank at once. `world` gets heartbeats. The times are on rank 0. */

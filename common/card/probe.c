@@ -30,7 +30,6 @@ struct probe {
     bool is_alone;  /* rank 0 takes the steps while the other ranks sleep */
     bool has_alone; /* it takes some alone, before all ranks take theirs */
     struct sums gradients, larger;
-    float *larger_buffer;
 };
 
 /* Train until the gradients are ready, so that caches and arrivals are as in a step. */
@@ -51,9 +50,11 @@ static void open_sums(struct probe *p, const struct workload *workload)
                                   .warmups = is_real,
                                   .repeats = is_real ? PAIR : 1, /* simulated ones repeat exactly */
                                   .has_means = true,
-                                  .buffer = shape_bench_trainer(p->bench)->gradients,
+                                  .is_unchecked = true,
                                   .between = is_real ? pass : NULL,
-                                  .argument = p };
+                                  .argument = p,
+                                  .written = shape_bench_trainer(p->bench)->gradients,
+                                  .written_bytes = (size_t)workload_gradient_bytes(workload) };
     sums->bench = sweep_open(p->world, &sums->sweep);
 }
 
@@ -74,10 +75,9 @@ void probe_larger(struct probe *p, double bytes)
     if (!p || world_size(p->world) == 1 || !(bytes > 0))
         return;
     struct sums *sums = &p->larger;
-    p->larger_buffer = device_new(MEMORY_MEASURING, (size_t)(bytes / sizeof(float)), sizeof *p->larger_buffer);
     sums->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = bytes };
     sums->sweep =
-        (struct sweep){ .calls = &sums->call, .count = 1, .repeats = 1, .has_means = true, .buffer = p->larger_buffer };
+        (struct sweep){ .calls = &sums->call, .count = 1, .repeats = 1, .has_means = true, .is_unchecked = true };
     sums->bench = sweep_open(p->world, &sums->sweep);
 }
 
@@ -104,6 +104,12 @@ void probe_rank_alone(struct probe *p)
         p->has_alone = !p->is_alone && world_size(p->world) > 1 && !world_is_simulated();
 }
 
+void probe_warm_up(struct probe *p)
+{
+    if (p)
+        p->short_plan.is_warm = !world_is_simulated();
+}
+
 void probe_close(struct probe *p)
 {
     if (!p)
@@ -112,7 +118,6 @@ void probe_close(struct probe *p)
         sweep_close(p->gradients.bench);
     if (p->larger.bench)
         sweep_close(p->larger.bench);
-    device_free(p->larger_buffer);
     shape_bench_close(p->bench);
     free(p);
 }

@@ -58,21 +58,37 @@ struct sweep_bench {
     struct spans spans;
 };
 
-/* Write values that differ between ranks to the buffer, or zeros. The zeros keep sums of sums finite. */
-static void fill(const struct sweep_bench *r, bool with_zeros)
+/* Return the bytes of the larger buffer of a call. */
+static size_t bytes_of(const struct sweep_bench *r, const struct sweep_call *call)
+{
+    return (size_t)(sweep_parts(call->kind, r->ranks) * call->bytes);
+}
+
+static bool fits_into_written(const struct sweep_bench *r, const struct sweep_call *call)
+{
+    return bytes_of(r, call) <= r->sweep->written_bytes;
+}
+
+static char *buffer_of(const struct sweep_bench *r, const struct sweep_call *call)
+{
+    return fits_into_written(r, call) ? r->sweep->written : r->buffer;
+}
+
+/* Write values that differ between ranks, or zeros. The zeros keep sums of sums finite. */
+static void fill(const struct sweep_bench *r, char *buffer, size_t bytes, bool with_zeros)
 {
     enum { PIECE = 8191 }; /* a prime number: parts of the buffer differ */
     float values[PIECE] = { 0 };
     for (int i = 0; i < PIECE && !with_zeros; i++)
         values[i] = (float)((i * 7 + r->rank * 5) % 31 - 15);
-    for (size_t from = 0; from < r->bytes; from += sizeof values)
-        device_put(r->buffer + from, values, r->bytes - from < sizeof values ? r->bytes - from : sizeof values);
+    for (size_t from = 0; from < bytes; from += sizeof values)
+        device_put(buffer + from, values, bytes - from < sizeof values ? bytes - from : sizeof values);
 }
 
 static struct collective_op op_of(const struct sweep_bench *r, const struct sweep_call *call)
 {
     const size_t count = (size_t)(call->bytes / sizeof(float));
-    char *all = r->buffer, *own = all + (size_t)r->rank * count * sizeof(float);
+    char *all = buffer_of(r, call), *own = all + (size_t)r->rank * count * sizeof(float);
     const int next = (r->rank + 1) % r->ranks, before = (r->rank + r->ranks - 1) % r->ranks;
     switch (call->kind) {
     case ALL_REDUCE:
@@ -119,21 +135,21 @@ static void make_calls(struct sweep_bench *r)
 {
     const struct sweep *sweep = r->sweep;
     struct spans *spans = &r->spans;
-    const bool is_own = !sweep->buffer;
     for (int round = 0; round < sweep->warmups + sweep->repeats; round++) {
-        const bool is_checked = is_own && device_computes() && round == 0;
+        const bool is_checked = !sweep->is_unchecked && device_computes() && round == 0;
         collective_check(r->collective, is_checked ? CHECK_EACH : CHECK_NOTHING);
-        if (is_own && device_computes() && round == 1)
-            fill(r, true);
-        for (int call = 0; call < sweep->count; call++) {
-            if (is_checked)
-                fill(r, false);
-            if (!sweep->between)
-                start_together(r->world, sweep->calls[call].kind);
-            spans_phase(spans, SPAN_BACKWARD, device_record_event());
+        if (!sweep->is_unchecked && device_computes() && round == 1)
+            fill(r, r->buffer, r->bytes, true);
+        for (int i = 0; i < sweep->count; i++) {
+            const struct sweep_call *call = &sweep->calls[i];
             if (sweep->between)
                 sweep->between(sweep->argument);
-            make_call(r, &sweep->calls[call]);
+            if (is_checked)
+                fill(r, buffer_of(r, call), bytes_of(r, call), false);
+            if (!sweep->between)
+                start_together(r->world, call->kind);
+            spans_phase(spans, SPAN_BACKWARD, device_record_event());
+            make_call(r, call);
             spans_end(spans, device_record_event());
             spans->step++;
         }
@@ -197,14 +213,15 @@ static void split_calls(const struct sweep *sweep, const struct timeline *timeli
 static void open_buffers(struct sweep_bench *r)
 {
     const struct sweep *sweep = r->sweep;
-    double most = sizeof(float), received = sizeof(float);
+    double received = sizeof(float);
+    r->bytes = sizeof(float);
     for (int i = 0; i < sweep->count; i++) {
         const struct sweep_call *call = &sweep->calls[i];
-        most = fmax(most, sweep_parts(call->kind, r->ranks) * call->bytes);
+        const size_t bytes = fits_into_written(r, call) ? 0 : bytes_of(r, call);
+        r->bytes = bytes > r->bytes ? bytes : r->bytes;
         received = fmax(received, call->kind == SEND_RECEIVE ? call->bytes : 0);
     }
-    r->bytes = (size_t)most;
-    r->buffer = sweep->buffer ? sweep->buffer : device_new(MEMORY_MEASURING, r->bytes, 1);
+    r->buffer = device_new(MEMORY_MEASURING, r->bytes, 1);
     r->received = device_new(MEMORY_MEASURING, (size_t)received, 1);
 }
 
@@ -226,8 +243,7 @@ struct sweep_bench *sweep_open(struct world *world, const struct sweep *sweep)
 static void close_calls(struct sweep_bench *r)
 {
     collective_close(r->collective);
-    if (!r->sweep->buffer)
-        device_free(r->buffer);
+    device_free(r->buffer);
     device_free(r->received);
 }
 

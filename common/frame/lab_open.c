@@ -252,6 +252,8 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     ledger_override_owner(MEMORY_MEASURING);
     lab->probe =
         probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);
+    if (spec->own_batches || spec->opens_models)
+        probe_warm_up(lab->probe);
     const struct card_uses uses = lab_spec_uses(spec, base);
     probe_larger(lab->probe, probe_larger_bytes(&uses, workload_of(base), lab->run.ranks, world_is_simulated()));
     lab->own_probe = own_probe_open(spec->costs, lab->world, workload_of(base), &lab->run, card_busy_ranks(&lab->card));
