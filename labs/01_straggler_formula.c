@@ -29,12 +29,15 @@ struct rank_cost {
 static struct rank_cost rank_cost_of(const struct options *o, const struct card *card, int rank)
 {
     struct local_cost cost = card_local(card, o->run.ranks);
-    int passes = rank == o->slow_rank ? o->passes : 1;
+    const struct cost again = card_passes_again(card, o->run.ranks);
+    const int more = rank == o->slow_rank ? o->passes - 1 : 0; /* passes */
+    const struct work one = workload_work(&o->model, 1);
     bool is_late = rank == o->slow_rank && !o->roams;
     return (struct rank_cost){ .fetch = cost_at(&cost.fetch, workload_usual(&o->model, &o->run)),
                                .stall = is_late ? stall_seconds(o, card) : 0,
-                               .fixed = passes * cost.passes.term[COST_FIXED] + cost.update,
-                               .per_sample = passes * cost_beyond_fixed(&cost.passes, workload_work(&o->model, 1)),
+                               .fixed = cost.passes.term[COST_FIXED] + more * again.term[COST_FIXED] + cost.update,
+                               .per_sample =
+                                   cost_beyond_fixed(&cost.passes, one) + more * cost_beyond_fixed(&again, one),
                                .update = cost.update };
 }
 

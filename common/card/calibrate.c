@@ -58,15 +58,14 @@ static struct lap_times measure_cost(struct bench *bench, struct world *together
     return times;
 }
 
-/* all: measure rank 0 alone, then all ranks that have a core. Simulated ranks compute alone in any case, so they are measured once. */
+/* all: measure rank 0 alone, then all ranks that have a core. Simulated ones compute one after another, and empty each other's caches. */
 static void measure_steps(struct card *card, struct bench *bench)
 {
-    const bool is_alike = world_is_simulated() && card_busy_ranks(card) > 1;
     struct world *world = bench->world;
     struct card_reference *reference = &card->reference;
     world_park(world);
     const double queued = interference_run_queue_delay(), stolen = interference_steal_time(""), began = world_wall();
-    if (world_rank(world) == 0 && !is_alike)
+    if (world_rank(world) == 0)
         measure_cost(bench, NULL, &card->alone, &reference->alone, &reference->alone_error);
     world_park(world);
     struct world *part = card_busy_ranks(card) > 1 ? world_first(world, card_busy_ranks(card)) : NULL;
@@ -75,11 +74,7 @@ static void measure_steps(struct card *card, struct bench *bench)
             measure_cost(bench, part, &card->together, &reference->together, &reference->together_error).jitter;
         world_leave(part);
     }
-    if (is_alike) {
-        card->alone = card->together;
-        reference->alone = reference->together;
-        reference->alone_error = reference->together_error;
-    } else if (card_busy_ranks(card) == 1) {
+    if (card_busy_ranks(card) == 1) {
         card->together = card->alone;
         reference->together = reference->alone;
         reference->together_error = reference->alone_error;

@@ -82,6 +82,12 @@ struct local_cost card_local(const struct card *card, int ranks)
                                 .update = one->update + share * (all->update - one->update) };
 }
 
+struct cost card_passes_again(const struct card *card, int ranks)
+{
+    const bool is_simulated = card->transfer_core == 0;
+    return is_simulated ? card->alone.passes : card_local(card, ranks).passes;
+}
+
 bool card_is_measured(const struct card *card)
 {
     return card->reference.alone.passes > 0 && card->reference.together.passes > 0;

@@ -119,6 +119,11 @@ int card_busy_ranks(const struct card *card);
  * more ranks than cores it is the cost of one alone; predict_step() adds their time sharing. */
 struct local_cost card_local(const struct card *card, int ranks);
 
+/* Return the cost of passes that follow others of the same rank. Simulated ranks compute one after another, so the first passes of a rank's
+ * turn find caches that the other ranks have used, and later ones do not: they cost what they cost a rank alone. Real ranks: as
+ * card_local(). */
+struct cost card_passes_again(const struct card *card, int ranks);
+
 /* True if the card's local steps were measured, and are not from a platform file. */
 bool card_is_measured(const struct card *card);
 
