@@ -325,7 +325,7 @@ const struct own_cost costs[] = {
     { "triad_bytes_per_s", OWN_RATE, "memory: two reads and a write", "GB/s", 1e-9, 192 << 20, triad, 192 },
     { "product_flops_per_s", OWN_RATE, "matrix products", "GFLOP/s", 1e-9, 3 << 20, product_measure, 0 },
     { WORKER_LOADER_TRANSFORM, OWN_SECONDS, "transform of a feature", "ns", 1e9, 0, transform, 0 },
-    { WORKER_LOADER_TAKE, OWN_SECONDS, "taking a worker's batch takes", "us", 1e6, 0, handoff, 0 },
+    { WORKER_LOADER_TAKE, OWN_SECONDS, "taking a worker's batch takes", "us", 1e6, 3 << 20, handoff, 0 },
     { "cache_bytes", OWN_STAYS, "cache nearest a core", "KiB", 1.0 / (1 << 10), 0, cache, 1 },
     { "second_cache_bytes", OWN_STAYS, "... its second", "KiB", 1.0 / (1 << 10), 0, cache, 2 },
     { "is_async", OWN_STAYS, "", "", 1, 0, is_async, 0 },

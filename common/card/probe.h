@@ -42,8 +42,8 @@ void probe_larger(struct probe *probe, double bytes);
 enum { PROBE_VISITS = 2 };
 struct card_probe probe_measure(struct probe *probe, int visits);
 
-/* all: measure the local step alone, briefly: one visit, as short as a few steps. All parts are 0 if something
- * disturbed it. Call it after a probe_measure(). */
+/* all: measure the local step alone, briefly: one visit, as short as a few steps. All parts are 0 if something disturbed it. Call it after a
+ * probe_measure(). */
 struct card_probe probe_local_step(struct probe *probe);
 
 /* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. */
