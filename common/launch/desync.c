@@ -212,6 +212,23 @@ static enum desync_kind kind_of(struct desync *d)
     return odd->kind == usual->kind ? OTHER_SIZE : OTHER_CALL;
 }
 
+static bool all_have_reached(const struct rank_record *record, int count, const struct collective_call *call)
+{
+    for (int i = 0; i < count; i++)
+        if (collective_call_has(call, record[i].rank) && !has_reached(&record[i], call))
+            return false;
+    return true;
+}
+
+/* True if a rank will make no further call: it has ended, or is in the call where ranks differ, or in one that another rank has not made. */
+static bool is_at_rest(const struct rank_record *record, int count, const struct rank_record *r,
+                       const struct collective_call *different)
+{
+    const bool is_in_different = is_of_group(&r->inside, different) && r->inside.sequence == different->sequence;
+    return r->has_finished || r->is_gone ||
+           (r->is_inside && (is_in_different || !all_have_reached(record, count, &r->inside)));
+}
+
 static bool find_mismatch(const struct rank_record *record, int count, struct desync *d)
 {
     const struct collective_call *number = find_different(record, count);
@@ -227,7 +244,7 @@ static bool find_mismatch(const struct rank_record *record, int count, struct de
     d->is_settled = true;
     for (int i = 0; i < count; i++)
         if (collective_call_has(number, record[i].rank))
-            d->is_settled &= record[i].is_inside || record[i].has_finished || record[i].is_gone;
+            d->is_settled &= is_at_rest(record, count, &record[i], number);
     return true;
 }
 

@@ -121,7 +121,9 @@ static void expect_alike(const char *what, struct twin x, double limit)
 
 static const struct shape {
     size_t rows, cols;
-} shapes[] = { { 3, 2 * HALF_GROUP + 100 }, { 1, 1 }, { 1, 1000 }, { 3, 31 }, { 4, 256 }, { 5, 1025 }, { 2, 4100 } };
+} shapes[] = {
+    { 3, 2 * HALF_GROUP + 100 }, { 1, 1 }, { 1, 1000 }, { 3, 31 }, { 4, 256 }, { 5, 1025 }, { 2, 4100 }, { 3, 6001 }
+};
 enum { SHAPES = sizeof shapes / sizeof *shapes, MANY = 530 }; /* MANY rows: more than a layer norm has parts */
 
 /* Sums of rows: the CPU adds one after the other. */

@@ -362,3 +362,21 @@ TEST(a_rank_that_still_calls_is_not_settled)
     free(desync_text(record, ranks, &is_settled));
     assert_true(is_settled);
 }
+
+/* Rank 0 is still in bucket 1, which all have made, so it will leave and call bucket 2. */
+TEST(a_rank_that_will_leave_its_call_is_not_settled)
+{
+    bool is_settled = true;
+    start(3);
+    for (int rank = 0; rank < ranks; rank++)
+        call_bucket(rank, 0, 1);
+    call_bucket(1, 0, 2);
+    call_bucket(2, 0, 3);
+    wait_in_last(0, 2);
+    free(desync_text(record, ranks, &is_settled));
+    assert_false(is_settled);
+    call_bucket(0, 0, 2);
+    wait_in_last(0, 0);
+    free(desync_text(record, ranks, &is_settled));
+    assert_true(is_settled);
+}
