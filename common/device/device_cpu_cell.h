@@ -36,24 +36,25 @@ INLINE void touch(const char *x)
     __asm__ volatile("" : : "r"(*x));
 }
 
-/* Loops over far tensors ask for the lines of each tensor a page ahead, in parts of 512 bytes. The processor by itself loads ahead within a
- * page of 4 KiB only. Where a loop computes much on each cell, its window of instructions does not reach the next page either, so it waits
- * there for memory and then computes, instead of both at once. */
+/* Tensors larger than the cache nearest a core, taken as 32 KiB, are far. Loops over them go on in parts of 512 bytes, and before each
+ * part ask for the cache lines that lie a page further on. The processor by itself loads ahead within a page of 4 KiB only. Where a loop
+ * computes much on each cell, its window of instructions does not reach the next page either, so it waits there for memory and then
+ * computes, instead of both at once. */
 enum { EARLY_PART = 512, EARLY_BYTES = 4096, NEAR_BYTES = 32 << 10 };
 
-/* True if a tensor of so many cells is larger than the cache nearest a core usually is. */
+/* True if a tensor of so many cells is far. */
 INLINE bool is_far(size_t cells, bool is_bf16)
 {
     return cells * (is_bf16 ? sizeof(uint16_t) : sizeof(float)) > NEAR_BYTES;
 }
 
-/* Return how many cells a part of a loop has at most that loads ahead. */
+/* Return how many cells such a part has at most. */
 INLINE size_t early_cells(bool is_bf16)
 {
     return EARLY_PART / (is_bf16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Ask for the lines of x that lie so many bytes behind those of a part. Beyond the end of x that does nothing. */
+/* Ask for the cache lines of x that lie `ahead` bytes after those of a part. Beyond the end of x that does nothing. */
 INLINE void load_early(const void *x, struct half_part part, bool is_bf16, size_t ahead)
 {
     enum { LINE = 64 };

@@ -34,11 +34,11 @@ void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct
                   const struct card *card);
 void cases_close(struct cases *cases);
 
-/* Find the cases whose steps are so short that two of them say little: of the first steps of a round, workers and caches are not yet as
- * later. By the card's prediction, and set brief[i] (count). */
+/* Set brief[i] for each case (count): true if the card predicts a step of less than 5 ms, for all ranks together if they take turns. Two
+ * steps of such a case say little, because in the first steps of a round workers and caches are not yet as later. */
 void cases_find_brief(const struct cases *cases, const struct lab_spec *spec, const struct card *card, bool *brief);
 
-/* Let a round measure all steps of these cases. */
+/* Let a round measure all steps of these cases (run_window()), not two of them. */
 void cases_lengthen(struct cases *cases, const bool *brief);
 
 /* Rounds of --quick if ranks take turns: they give every case four steps, enough to blame one of three or four simulated ranks. */
