@@ -58,7 +58,8 @@ static inline double allreduce_bus_bandwidth(double ranks, double bytes, double 
     return 2 * (ranks - 1) / ranks * bytes / seconds;
 }
 
-/* Return the bytes of the largest buffers that collective_costs_measure() opens on a rank, two for a message. */
+/* Return the most bytes of buffers that collective_costs_measure() opens on a rank, two for a message. Calls that fit into the gradients
+ * need none. */
 double collective_costs_memory(const struct card_uses *uses, double gradient_bytes);
 
 #endif

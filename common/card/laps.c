@@ -83,10 +83,10 @@ static void choose_laps(struct series *s, struct lap_times *times)
     if (s->plan->laps > 0) {
         for (int shape = 0; shape < s->plan->count; shape++) {
             s->laps[shape] = s->plan->laps;
-            if (!s->plan->is_warm)
-                continue;
-            shape_bench_choose(s->bench, s->plan->first + shape);
-            one_lap(s);
+            if (s->plan->is_warm) {
+                shape_bench_choose(s->bench, s->plan->first + shape);
+                one_lap(s);
+            }
         }
         return;
     }

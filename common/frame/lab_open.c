@@ -164,12 +164,12 @@ _Noreturn static void do_other_job(const struct lab *lab)
     world_exit(lab->world, status);
 }
 
-/* all: rank 0 decides which cases have brief steps, because hosts may compute the last digits of a prediction differently. */
+/* all: rank 0 decides which cases have brief steps, because hosts may compute the last digits of a prediction differently. None have in a
+ * short look, and none on a modelled machine, whose first steps are like the others. */
 static void lengthen_brief(struct lab *lab)
 {
     bool brief[CASES_MOST] = { false };
-    if (lab->run.quick ||
-        !device_computes()) /* a short look; or a modelled machine, whose first steps are like the others */
+    if (lab->run.quick || !device_computes())
         return;
     if (world_rank(lab->world) == 0)
         cases_find_brief(&lab->cases, lab->spec, &lab->card, brief);

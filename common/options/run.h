@@ -24,14 +24,14 @@ struct run {
                                                work, once per cycle */
     int accumulate;       /* micro-batches of a step, whose gradients each rank adds up */
     uint64_t seed;
-    int noise_seed;  /* for a modelled machine's jitter: round r uses noise_seed + r */
-    double seconds;  /* time budget for measuring; rounds are added until it is spent */
-    int rounds;      /* exactly this many rounds; 0 = as many as the budget allows */
-    bool add_rounds; /* rounds.csv keeps the rounds of earlier runs of the same command */
-    bool quick;      /* two to four short rounds, ratios without interval */
-    int ahead;       /* not an option: batches that each rank fetches early, 0 or 1 */
-    bool whole; /* not an option: a round measures all steps, because they differ or are brief, or --steps was typed */
-    int once;   /* not an option: steps to measure, in the first round only; 0 = measure in every round */
+    int noise_seed;       /* for a modelled machine's jitter: round r uses noise_seed + r */
+    double seconds;       /* time budget for measuring; rounds are added until it is spent */
+    int rounds;           /* exactly this many rounds; 0 = as many as the budget allows */
+    bool add_rounds;      /* rounds.csv keeps the rounds of earlier runs of the same command */
+    bool quick;           /* two to four short rounds, ratios without interval */
+    int ahead;            /* not an option: batches that each rank fetches early, 0 or 1 */
+    bool whole;           /* not an option: a round measures all steps: they differ, are brief, or --steps was typed */
+    int once;             /* not an option: steps to measure, in the first round only; 0 = measure in every round */
     bool takes_turns;     /* not an option: ranks compute in turns (simulated or oversubscribed), so rounds are slow */
     bool simulated;       /* not an option: simulated ranks compute, so a step takes the time of all */
     int card_mb;          /* MiB; the card's all-reduces reach at least this size, or more if the lab needs it */

@@ -1,10 +1,8 @@
 /* test_cases.c: test which cases measure all steps of a round, because their steps are brief. */
-#include "base/memory.h"
 #include "frame/cases.h"
 #include "support/unit.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* --- a lab whose cases take a given time ------------------------------------------------------------------------- */
 
