@@ -90,15 +90,16 @@ struct parts_files;
 enum { PARTS_MEMORY = 32 << 20 }; /* bytes of the one in memory */
 struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
-void parts_files_close(struct parts_files *files);
+void parts_files_close(struct parts_files *files); /* NULL: nothing */
 
 /* In which shape parts are measured. The caches hold x and y of a small batch, not those of a large one, and little after the rank has
  * computed for a while. */
 struct parts_shape {
     struct widths widths; /* of tokens */
     size_t tokens;        /* of a batch */
-    double rest;          /* seconds for which the rank computes before each operation */
-    bool is_held;         /* a read brings several batches: it happened before that computing */
+    double rest;          /* seconds for which the rank computes between two batches */
+    double read_batches;  /* that a read brings: if more than one, it happened before that computing */
+    int turns;            /* a part is the median of so many */
 };
 
 /* Measure a part. */
@@ -134,10 +135,10 @@ void write_copies(struct lab *lab, const struct options *base, struct csv *csv);
 struct source_settings settings_alone(const struct options *base, const struct shard_set *set, int width,
                                       enum source_way way);
 
-/* Measure on these shards the parts of all ways, for the widths of one of them and batches of --ladder-tokens; or, with so many seconds
- * of computing between operations, the parts of this way alone. Parts of shards too small to measure are those of the card. */
-struct token_parts parts_here(const struct card *card, const struct options *base, const struct shard_set *set,
-                              const struct source_settings *of, double rest);
+/* Measure on these files the parts of all ways, for the widths of one of them and batches of --ladder-tokens; or, with so many seconds
+ * of computing between batches, the parts of this way alone. Parts of shards too small to measure are those of the card. */
+struct token_parts parts_here(const struct card *card, struct parts_files *files, const struct source_settings *of,
+                              double rest);
 
 /* Predict a step of a case from its settings and the machine card: costs measured before any case runs. */
 struct prediction predict(const struct options *o, const struct card *card);

@@ -43,20 +43,18 @@ static bool has_part(const struct source_settings *s, enum token_part part)
     return alone_seconds(&one, s, PAGES_COLD) > 0;
 }
 
-struct token_parts parts_here(const struct card *card, const struct options *base, const struct shard_set *set,
-                              const struct source_settings *of, double rest)
+struct token_parts parts_here(const struct card *card, struct parts_files *files, const struct source_settings *of,
+                              double rest)
 {
-    const struct parts_shape shape = { { set->width, of->width },
-                                       (size_t)base->ladder_tokens,
-                                       rest,
-                                       of->way == SOURCE_WINDOWED && batch_source_reads(of) < 1 };
+    const struct parts_shape shape = { .widths = { of->set->width, of->width },
+                                       .tokens = of->order.rows * of->order.length,
+                                       .rest = rest,
+                                       .read_batches = of->way == SOURCE_WINDOWED ? 1 / batch_source_reads(of) : 1,
+                                       .turns = rest > 0 ? 3 : 5 };
     struct token_parts parts = parts_on(card);
-    struct parts_files *files = parts_files_of(set);
     for (enum token_part part = 0; files && part < TOKEN_PARTS; part++)
         if (rest <= 0 || has_part(of, part))
             parts.of[part] = parts_measure(part, files, &shape);
-    if (files)
-        parts_files_close(files);
     return parts;
 }
 
@@ -72,7 +70,10 @@ static struct before before_round(const struct measured *m, const struct card *c
     const struct source_settings s = settings_alone(base, set, m->width, SOURCE_ELEMENTS);
     if (m->state == PAGES_EVICTED)
         ladder_cache(set);
-    return (struct before){ .parts = parts_here(card, base, set, &s, 0), .between = ladder_between(&s) };
+    struct parts_files *files = parts_files_of(set);
+    const struct before before = { .parts = parts_here(card, files, &s, 0), .between = ladder_between(&s) };
+    parts_files_close(files);
+    return before;
 }
 
 static double predicted_rate(const struct measured *m, const struct before *before, const struct source_settings *s)

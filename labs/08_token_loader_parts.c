@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-    TURNS = 5,       /* a cost is the median of so many turns, */
-    PIECE = 4 << 20, /* which take so many bytes, */
+    TURNS_MOST = 5,
+    PIECE = 4 << 20, /* a turn takes so many bytes, */
     PAGE = 4096,
     RESTED = 12,       /* or so many operations if there is work between them */
     SMALL = 8 << 10,   /* bytes of a small read, and */
@@ -85,7 +85,7 @@ struct parts_files *parts_files_of(const struct shard_set *set)
 
 void parts_files_close(struct parts_files *files)
 {
-    for (int i = 0; i < files->count; i++)
+    for (int i = 0; files && i < files->count; i++)
         close(files->file[i].fd);
     free(files);
 }
@@ -114,6 +114,14 @@ static char *map(struct piece piece)
 
 /* --- one operation after the other ---------------------------------------------------------------------------------- */
 
+enum { LINE = 64 }; /* bytes of a line of the caches */
+
+/* Return the next multiple of a line. */
+static size_t even(size_t bytes)
+{
+    return bytes + LINE - bytes % LINE;
+}
+
 /* What operations share. */
 struct bench {
     struct parts_shape shape;
@@ -135,7 +143,7 @@ static void fail_to_read(void)
 
 static char *allocate(size_t bytes)
 {
-    char *memory = malloc(bytes);
+    char *memory = aligned_alloc(LINE, even(bytes));
     for (size_t at = 0; memory && at < bytes; at += PAGE) /* so that the compiler keeps it, and page faults count */
         ((volatile char *)memory)[at] = 1;
     return memory;
@@ -167,12 +175,12 @@ static void populate(const struct bench *b)
     (void)*(volatile const char *)(b->memory + b->at);
 }
 
-/* Make half a batch: the first and the second one in turns. */
+/* Make half a batch: the first and the second one in turns. Both begin with a line of the caches, as a batch does. */
 static void widen(const struct bench *b)
 {
     const struct widths widths = b->shape.widths;
     const size_t tokens = b->bytes / (size_t)widths.in - 1;
-    const size_t to = b->at / b->step % 2 * tokens * (size_t)widths.out;
+    const size_t to = b->at / b->step % 2 * even(tokens * (size_t)widths.out);
     const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer + b->at % b->room;
     if (b->part == PART_ELEMENT)
         widen_elements(widths, from, b->x + to, b->y + to, tokens);
@@ -219,29 +227,59 @@ static void operate(struct bench *b)
         fail_to_read();
 }
 
+/* Return the seconds between two time stamps: a part is measured without them, and PART_ASK has them once for a batch. */
+static double stamp(void)
+{
+    enum { CALLS = 15 };
+    double seconds[CALLS];
+    for (int i = 0; i < CALLS; i++) {
+        const double begin = world_now();
+        seconds[i] = world_now() - begin;
+    }
+    return stats_lower_median(seconds, CALLS);
+}
+
+/* After an operation that mapped pages: read them, as their batches do. What the kernel needs to map the next ones leaves the first cache. */
+static void use(const struct bench *b)
+{
+    const bool is_mapped_now = b->part == PART_FAULT_BYTE || b->part == PART_POPULATE_BYTE;
+    for (size_t at = 0; is_mapped_now && at < b->bytes; at += LINE)
+        (void)*(volatile const char *)(b->memory + b->at + at);
+}
+
+/* Return how many batches an operation serves: as many pass until the next one. */
+static double batches_of(const struct bench *b)
+{
+    const double bytes = (double)b->shape.tokens * b->shape.widths.in;
+    const bool is_read = b->part == PART_READ_CALL || b->part == PART_READ_BYTE;
+    return b->part == PART_POPULATE_BYTE ? fmax(1, SOURCE_ADVICE / bytes) : is_read ? b->shape.read_batches : 1;
+}
+
 static double turn_seconds(struct bench *b)
 {
     const size_t all = (b->piece.bytes - b->bytes) / b->step + 1,
                  calls = b->shape.rest > 0 && all > RESTED ? RESTED : all;
+    const bool is_held = b->shape.read_batches > 1;
+    const double rest = b->shape.rest * batches_of(b);
     double sum = 0;
     for (size_t i = 0; i < calls; i++, b->at += b->step) {
-        if (b->shape.is_held)
+        if (is_held)
             prepare(b);
-        world_spin(b->shape.rest);
-        if (!b->shape.is_held)
+        world_spin(rest);
+        if (!is_held)
             prepare(b);
         const double begin = world_now();
         operate(b);
         sum += world_now() - begin;
+        use(b);
     }
-    return sum / (double)calls;
+    return fmax(0, sum / (double)calls - stamp());
 }
 
 /* Return memory as that of a batch's source: it begins with a line of the caches. */
 static char *memory_even(size_t bytes)
 {
-    enum { LINE = 64 };
-    char *memory = aligned_alloc(LINE, bytes + LINE - bytes % LINE);
+    char *memory = aligned_alloc(LINE, even(bytes));
     if (!memory)
         die(STATUS_CANNOT, "no memory for %zu bytes to measure", bytes);
     return memset(memory, 0, bytes);
@@ -254,12 +292,12 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     const size_t out = (shape->tokens + LARGE) * (size_t)shape->widths.out;
     struct bench b = { .shape = *shape, .part = part, .bytes = bytes };
     b.step = bytes > PAGE ? bytes - bytes % PAGE : bytes;
-    b.room = shape->is_held && LARGE > bytes ? LARGE / bytes * bytes : bytes;
+    b.room = shape->read_batches > 1 && LARGE > bytes ? LARGE / bytes * bytes : bytes;
     b.buffer = memory_even(b.room);
     b.x = memory_even(out);
     b.y = memory_even(out);
-    double seconds[TURNS];
-    const int turns = card_times(TURNS);
+    double seconds[TURNS_MOST];
+    const int turns = card_times(shape->turns);
     for (int turn = 0; turn < turns; turn++) {
         b.piece = next_piece(files);
         b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;
@@ -303,32 +341,36 @@ static double token(struct parts_files *files, const struct parts_shape *shape, 
 
 /* --- helper ----------------------------------------------------------------------------------------------------------- */
 
-/* Return the seconds by which taking a finished batch, and starting the next one, delays a rank that computes for `rest` seconds in between:
- * its helper has nothing to do, but the two share a core. */
-static double handoff(double rest)
+/* Return the seconds by which taking a finished batch, and starting the next one, delays a rank that computes and touches a batch in
+ * between: its helper has nothing to do, but the two share a core. */
+static double handoff(const struct parts_shape *shape)
 {
     enum { CALLS = 40 };
+    const size_t batch = 2 * shape->tokens * (size_t)shape->widths.out;
+    const struct handoff_rest rest = { shape->rest, batch };
     struct async_helper *helper = async_helper_open();
-    double seconds[TURNS];
-    for (int turn = 0; turn < TURNS; turn++)
-        seconds[turn] = handoff_measure(helper, (struct handoff_rest){ .seconds = rest }, CALLS);
+    double seconds[TURNS_MOST];
+    for (int turn = 0; turn < shape->turns; turn++)
+        seconds[turn] = handoff_measure(helper, rest, CALLS);
     async_helper_close(helper);
-    return stats_lower_median(seconds, TURNS);
+    return stats_lower_median(seconds, shape->turns);
 }
 
 /* Return the seconds between two time stamps around a batch that is nothing. */
-static double ask(void)
+static double ask(double rest)
 {
     enum { CALLS = 400 };
     struct batch_source *source = batch_source_open(&(struct source_settings){ .way = SOURCE_VIEWS });
     double seconds[CALLS];
-    for (int i = 0; i < CALLS; i++) {
+    const int calls = rest > 0 ? RESTED : CALLS;
+    for (int i = 0; i < calls; i++) {
+        world_spin(rest);
         const double begin = world_now();
         batch_source_next(source);
         seconds[i] = world_now() - begin;
     }
     batch_source_close(source);
-    return stats_mean(seconds, CALLS);
+    return stats_mean(seconds, calls);
 }
 
 /* --- all -------------------------------------------------------------------------------------------------------------- */
@@ -355,9 +397,9 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_ALLOCATION:
         return operation(files, shape, part, SMALL, false) / 3;
     case PART_HANDOFF:
-        return handoff(fmax(shape->rest, 2e-6));
+        return handoff(shape);
     case PART_ASK:
-        return ask();
+        return ask(shape->rest);
     case TOKEN_PARTS:
         break;
     }

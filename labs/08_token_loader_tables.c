@@ -69,23 +69,48 @@ static double crossover_of(const double *share)
     return step_seconds(last) * pow(2, high / (high + low));
 }
 
-/* Return how many blocks of a way, at all lengths, fit into its share of the budget. */
-static int blocks_in(const struct options *base, int steps)
+/* How long a batch of a way lengthens a step. */
+struct exposure {
+    double found[LENGTHS]; /* seconds, of each length */
+    double predicted;      /* from the parts, as they are between steps of about the crossover's length */
+};
+
+static bool has_time(const struct options *base, int blocks, double end)
 {
-    const double block = 1.1 * steps * step_seconds(LENGTHS),
-                 budget = budget_share * base->run.seconds / (SOURCE_WAYS + 1);
-    return base->run.quick ? QUICK_BLOCKS : (int)fmin(BLOCKS, fmax(LEAST_BLOCKS, budget / block));
+    const int least = base->run.quick ? QUICK_BLOCKS : LEAST_BLOCKS;
+    return blocks < least || (!base->run.quick && blocks < BLOCKS && world_now() < end);
 }
 
-/* Measure the exposed seconds of a way at all lengths. Lengths take turns; each has the median of its blocks. Pages are new to the process:
- * behind the last batch the shards are mapped anew. */
-static void measure_way(double *found, const struct source_settings *s, int blocks)
+/* Return the parts as medians of blocks. */
+static struct token_parts median_parts(const struct token_parts *parts, int blocks)
+{
+    struct token_parts median;
+    for (int part = 0; part < TOKEN_PARTS; part++) {
+        double seconds[BLOCKS];
+        for (int block = 0; block < blocks; block++)
+            seconds[block] = parts[block].of[part];
+        median.of[part] = stats_lower_median(seconds, blocks);
+    }
+    return median;
+}
+
+/* Measure a way in blocks: first its parts, then all lengths; all are medians of blocks, so what disturbs the machine meets the prediction,
+ * too. A helper shares its rank's core, so its copies show as if the rank had made them. Pages are new to the process: behind the last batch
+ * the shards are mapped anew. */
+static struct exposure measure_way(const struct card *card, const struct options *base, const struct source_settings *s)
 {
     const int steps = steps_of(s);
     const uint64_t pass = ladder_batches(&s->order);
-    double more[LENGTHS][BLOCKS];
+    const double end = world_now() + budget_share * base->run.seconds / (SOURCE_WAYS + 1);
+    struct parts_files *files = parts_files_of(s->set);
     struct batch_source *source = batch_source_open(s);
-    for (int block = 0; block < blocks; block++)
+    struct token_parts parts[BLOCKS];
+    parts[0] = parts_here(card, files, s, 0);
+    const double rest = fmin(alone_seconds(parts, s, PAGES_COLD) / shows, step_seconds(LENGTHS - 1));
+    double more[LENGTHS][BLOCKS];
+    int block = 0;
+    for (; has_time(base, block, end); block++) {
+        parts[block] = parts_here(card, files, s, rest);
         for (int i = 0; i < LENGTHS; i++) {
             if (batch_source_counts(source).batches + (uint64_t)steps > pass) {
                 batch_source_close(source);
@@ -93,20 +118,14 @@ static void measure_way(double *found, const struct source_settings *s, int bloc
             }
             more[i][block] = exposed(source, s->way == SOURCE_PREFETCHED, step_seconds(i), steps);
         }
+    }
     batch_source_close(source);
+    parts_files_close(files);
+    parts[0] = median_parts(parts, block);
+    struct exposure exposure = { .predicted = alone_seconds(parts, s, PAGES_COLD) };
     for (int i = 0; i < LENGTHS; i++)
-        found[i] = stats_lower_median(more[i], blocks);
-}
-
-/* Predict the exposed seconds from the parts, as they are between steps of about the crossover's length. A helper shares its rank's core, so
- * its copies show as if the rank had made them. */
-static double predicted_exposed(const struct card *card, const struct options *base, const struct shard_set *set,
-                                const struct source_settings *s)
-{
-    struct token_parts parts = parts_here(card, base, set, s, 0);
-    const double at_once = alone_seconds(&parts, s, PAGES_COLD);
-    parts = parts_here(card, base, set, s, fmin(at_once / shows, step_seconds(LENGTHS - 1)));
-    return alone_seconds(&parts, s, PAGES_COLD);
+        exposure.found[i] = stats_lower_median(more[i], block);
+    return exposure;
 }
 
 /* All ranks that have a core measure at once, as they fetch in training; rank 0 writes. */
@@ -116,20 +135,19 @@ static void cross(struct lab *lab, const struct options *base, struct csv *csv)
     ladder_cache(set);
     for (enum source_way way = 0; way < SOURCE_WAYS; way++) {
         const struct source_settings s = settings_alone(base, set, (int)sizeof(int32_t), way);
-        const double predicted = predicted_exposed(lab_card(lab), base, set, &s);
-        double found[LENGTHS], share[LENGTHS];
-        measure_way(found, &s, blocks_in(base, steps_of(&s)));
+        const struct exposure exposure = measure_way(lab_card(lab), base, &s);
+        double share[LENGTHS];
         for (int i = 0; i < LENGTHS; i++)
-            share[i] = found[i] / step_seconds(i);
+            share[i] = exposure.found[i] / step_seconds(i);
         const double crossover = crossover_of(share);
         for (int i = 0; i < LENGTHS && csv; i++)
             do {
                 csv_text(csv, "way", source_ways[way]);
                 csv_ms(csv, "step_ms", step_seconds(i));
-                csv_ms(csv, "exposed_ms", found[i]);
-                csv_ms(csv, "predicted_exposed_ms", predicted);
+                csv_ms(csv, "exposed_ms", exposure.found[i]);
+                csv_ms(csv, "predicted_exposed_ms", exposure.predicted);
                 csv_ms(csv, "crossover_ms", crossover);
-                csv_ms(csv, "predicted_crossover_ms", predicted / shows);
+                csv_ms(csv, "predicted_crossover_ms", exposure.predicted / shows);
             } while (csv_end_row(csv));
         world_heartbeat(lab_world(lab));
     }

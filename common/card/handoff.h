@@ -7,9 +7,10 @@
 
 struct async_helper;
 
-/* What a rank does between two hand-overs, as a step would: it computes for so many seconds, and writes to so many bytes. A step that fills
- * the core's caches leaves the kernel's own data to memory: then waking a thread took 36 us instead of 13 (Intel Xeon, second cache of
- * 2 MiB, 2026-11-28). */
+/* What a rank does between two hand-overs, as a step would: it computes for so many seconds, and writes to so many bytes by vector
+ * instructions. A step that fills the core's caches leaves the kernel's own data to memory: then waking a thread took 36 us instead of 13.
+ * And a core that changes its thread stores the registers in use: with vector registers 2.8 us instead of 1.8 (both Intel Xeon with
+ * AVX-512 and a second cache of 2 MiB, 2026-11-28). */
 struct handoff_rest {
     double seconds;
     size_t bytes;

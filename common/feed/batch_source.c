@@ -59,6 +59,15 @@ struct batch_source {
     struct source_counts counts;
 };
 
+/* A window is read from such a multiple of bytes on. Into a buffer that begins at one, too, the kernel copies two to three times as fast as
+ * between other places (AMD EPYC). */
+enum { EVEN = 64 };
+
+static size_t even(size_t bytes)
+{
+    return bytes + EVEN - bytes % EVEN;
+}
+
 static size_t batch_bytes(const struct batch_source *s)
 {
     return s->settings.order.rows * s->settings.order.length * (size_t)s->settings.width;
@@ -66,16 +75,12 @@ static size_t batch_bytes(const struct batch_source *s)
 
 static void *allocate(struct batch_source *s, size_t bytes)
 {
-    void *memory = malloc(bytes);
+    void *memory = aligned_alloc(EVEN, even(bytes));
     if (!memory)
         die(STATUS_WRONG, "no memory for a batch of %zu bytes; choose a smaller --batch-size", bytes);
     s->counts.allocations++;
     return memory;
 }
-
-/* A window is read from such a multiple of bytes on. Into a buffer that begins at one, too, the kernel copies two to three times as fast as
- * between other places (AMD EPYC). */
-enum { EVEN = 64 };
 
 /* Return the windows that a read brings. If the rank reads all windows, one after the other, as many as fit into a part of a core's
  * second cache, because a call has a fixed cost; else one. */
@@ -300,11 +305,10 @@ double batch_source_reads(const struct source_settings *settings)
 /* Return memory that begins at a multiple of EVEN bytes, and is there: its pages are written. */
 static void *memory_even(size_t bytes)
 {
-    const size_t all = bytes + EVEN - bytes % EVEN;
-    void *memory = aligned_alloc(EVEN, all);
+    void *memory = aligned_alloc(EVEN, even(bytes));
     if (!memory)
         die(STATUS_WRONG, "no memory for a batch of %zu bytes; choose a smaller --batch-size", bytes);
-    return memset(memory, 0, all);
+    return memset(memory, 0, even(bytes));
 }
 
 /* Open what the ways need of shards and memory. */

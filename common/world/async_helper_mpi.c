@@ -37,7 +37,9 @@ static void *serve(void *argument)
         job.work(job.context);
         pthread_mutex_lock(&h->mutex);
         h->done++;
+        pthread_mutex_unlock(&h->mutex);
         pthread_cond_broadcast(&h->changed);
+        pthread_mutex_lock(&h->mutex);
     }
     pthread_mutex_unlock(&h->mutex);
     return NULL;
@@ -77,7 +79,8 @@ void async_helper_close(struct async_helper *h)
     free(h);
 }
 
-/* A helper that shares its rank's core gets it now. Otherwise it might begin only when the rank waits: where a rank then computed for
+/* The lock is released before the helper is woken: a helper that gets the core at once would only wait for it, and go to sleep again (2.4 to
+ * 3.2 us for a hand-over, 1.8 without; Intel Xeon, 2026-11-28). A helper that shares its rank's core gets it now. Otherwise it might begin only when the rank waits: where a rank then computed for
  * 4 ms, Linux 6.18 let its helper begin 0.5 to 1 ms late in the mean, and up to 4 ms, and what it was to hide did not fit into the step. */
 void async_helper_begin(struct async_helper *h, void (*work)(void *context), void *context)
 {
@@ -85,8 +88,8 @@ void async_helper_begin(struct async_helper *h, void (*work)(void *context), voi
     if (h->begun - h->waited == ASYNC_HELPER_JOBS)
         die(STATUS_WRONG, "a helper has %d jobs; wait for one before the next", ASYNC_HELPER_JOBS);
     h->jobs[h->begun++ % ASYNC_HELPER_JOBS] = (struct job){ work, context };
-    pthread_cond_broadcast(&h->changed);
     pthread_mutex_unlock(&h->mutex);
+    pthread_cond_broadcast(&h->changed);
     if (!h->has_any_core)
         sched_yield();
 }
