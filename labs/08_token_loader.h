@@ -136,7 +136,7 @@ struct source_settings settings_alone(const struct options *base, const struct s
                                       enum source_way way);
 
 /* Measure on these files the parts of all ways, for the widths of one of them and batches of --ladder-tokens; or, with so many seconds
- * of computing between batches, the parts of this way alone. Parts of shards too small to measure are those of the card. */
+ * of computing between batches, the parts of this way alone, once. Parts of shards too small to measure are those of the card. */
 struct token_parts parts_here(const struct card *card, struct parts_files *files, const struct source_settings *of,
                               double rest);
 

@@ -175,12 +175,13 @@ static void populate(const struct bench *b)
     (void)*(volatile const char *)(b->memory + b->at);
 }
 
-/* Make half a batch: the first and the second one in turns. Both begin with a line of the caches, as a batch does. */
+/* Make a part of a batch: the first and the last one in turns. Both begin with a line of the caches, as a batch does. */
 static void widen(const struct bench *b)
 {
     const struct widths widths = b->shape.widths;
     const size_t tokens = b->bytes / (size_t)widths.in - 1;
-    const size_t to = b->at / b->step % 2 * even(tokens * (size_t)widths.out);
+    const size_t rest = b->shape.tokens > tokens ? b->shape.tokens - tokens : 0;
+    const size_t to = b->at / b->step % 2 * even(rest * (size_t)widths.out);
     const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer + b->at % b->room;
     if (b->part == PART_ELEMENT)
         widen_elements(widths, from, b->x + to, b->y + to, tokens);
@@ -326,16 +327,17 @@ static double read_byte(struct parts_files *files, const struct parts_shape *sha
 
 static double fread_more(struct parts_files *files, const struct parts_shape *shape)
 {
-    const size_t bytes = LARGE / 4 + ONE; /* stdio reads what is no whole page into its own buffer */
-    return operation(files, shape, PART_FREAD_MORE, bytes, false) -
-           operation(files, shape, PART_READ_BYTE, bytes, false);
+    const size_t bytes = SMALL + ONE; /* stdio reads what is no whole page into its own buffer */
+    return fmax(0, operation(files, shape, PART_FREAD_MORE, bytes, false) -
+                       operation(files, shape, PART_READ_BYTE, bytes, false));
 }
 
-/* Return the seconds per token of making half a batch. */
+/* Return the seconds per token of making three quarters of a batch: not a way, but about as many pages in a row. */
 static double token(struct parts_files *files, const struct parts_shape *shape, enum token_part part)
 {
-    const size_t half = shape->tokens / 2 * (size_t)shape->widths.in, most = half < PIECE / 4 ? half : PIECE / 4,
-                 whole = most > PAGE ? most - most % PAGE : most, bytes = whole < 1 << 10 ? 1 << 10 : whole;
+    const size_t part_of = shape->tokens * 3 / 4 * (size_t)shape->widths.in,
+                 most = part_of < PIECE / 4 ? part_of : PIECE / 4, whole = most > PAGE ? most - most % PAGE : most,
+                 bytes = whole < 1 << 10 ? 1 << 10 : whole;
     return operation(files, shape, part, bytes, part == PART_MAPPED_WIDEN) / ((double)bytes / shape->widths.in - 1);
 }
 

@@ -6,7 +6,7 @@
 
 bool measures_tables(const struct options *base)
 {
-    return device_computes() && !world_is_simulated() && base->run.cases.count == 0 && !base->run.lesson_cases;
+    return device_computes() && !world_is_simulated() && base->run.cases.count == 0;
 }
 
 /* --- the shortest step that does not notice ----------------------------------------------------------------------- */
@@ -14,10 +14,10 @@ bool measures_tables(const struct options *base)
 /* A way shows if it lengthens the step by more than this share. Other shares have other crossovers, in proportion. */
 static const double shows = 0.01;
 
-/* The table takes this share of --seconds, but five blocks a way at least. */
+/* The table takes this share of --seconds, but nine blocks a way at least. */
 static const double budget_share = 0.2;
 
-enum { LENGTHS = 12, BLOCKS = 21, LEAST_BLOCKS = 5, QUICK_BLOCKS = 1, STEPS = 16 };
+enum { LENGTHS = 12, BLOCKS = 21, LEAST_BLOCKS = 9, QUICK_BLOCKS = 1, STEPS = 16 };
 
 /* Steps of computing, as if on a device without model: from two microseconds on, each twice as long as the one before. */
 static double step_seconds(int i)
@@ -56,14 +56,14 @@ static double exposed(struct batch_source *source, bool has_helper, double secon
 
 /* Return the step from which the exposed share stays below `shows`, between two lengths by interpolation of logarithms. NaN if it shows
  * in the longest step, 0 if in none. */
-static double crossover_of(const double *share)
+static double crossover_of(const double *share, int lengths)
 {
-    int last = LENGTHS - 1;
+    int last = lengths - 1;
     while (last >= 0 && share[last] <= shows)
         last--;
     if (last < 0)
         return 0;
-    if (last == LENGTHS - 1)
+    if (last == lengths - 1)
         return (double)NAN;
     const double high = log(share[last] / shows), low = share[last + 1] > 0 ? log(shows / share[last + 1]) : 10 * high;
     return step_seconds(last) * pow(2, high / (high + low));
@@ -71,6 +71,7 @@ static double crossover_of(const double *share)
 
 /* How long a batch of a way lengthens a step. */
 struct exposure {
+    int lengths;           /* until four times the predicted crossover */
     double found[LENGTHS]; /* seconds, of each length */
     double predicted;      /* from the parts, as they are between steps of about the crossover's length */
 };
@@ -108,10 +109,12 @@ static struct exposure measure_way(const struct card *card, const struct options
     parts[0] = parts_here(card, files, s, 0);
     const double rest = fmin(alone_seconds(parts, s, PAGES_COLD) / shows, step_seconds(LENGTHS - 1));
     double more[LENGTHS][BLOCKS];
-    int block = 0;
+    int lengths = LENGTHS, block = 0;
+    while (lengths > 2 && step_seconds(lengths - 2) > 4 * rest)
+        lengths--;
     for (; has_time(base, block, end); block++) {
         parts[block] = parts_here(card, files, s, rest);
-        for (int i = 0; i < LENGTHS; i++) {
+        for (int i = 0; i < lengths; i++) {
             if (batch_source_counts(source).batches + (uint64_t)steps > pass) {
                 batch_source_close(source);
                 source = batch_source_open(s);
@@ -122,8 +125,8 @@ static struct exposure measure_way(const struct card *card, const struct options
     batch_source_close(source);
     parts_files_close(files);
     parts[0] = median_parts(parts, block);
-    struct exposure exposure = { .predicted = alone_seconds(parts, s, PAGES_COLD) };
-    for (int i = 0; i < LENGTHS; i++)
+    struct exposure exposure = { .lengths = lengths, .predicted = alone_seconds(parts, s, PAGES_COLD) };
+    for (int i = 0; i < lengths; i++)
         exposure.found[i] = stats_lower_median(more[i], block);
     return exposure;
 }
@@ -137,10 +140,10 @@ static void cross(struct lab *lab, const struct options *base, struct csv *csv)
         const struct source_settings s = settings_alone(base, set, (int)sizeof(int32_t), way);
         const struct exposure exposure = measure_way(lab_card(lab), base, &s);
         double share[LENGTHS];
-        for (int i = 0; i < LENGTHS; i++)
+        for (int i = 0; i < exposure.lengths; i++)
             share[i] = exposure.found[i] / step_seconds(i);
-        const double crossover = crossover_of(share);
-        for (int i = 0; i < LENGTHS && csv; i++)
+        const double crossover = crossover_of(share, exposure.lengths);
+        for (int i = 0; i < exposure.lengths && csv; i++)
             do {
                 csv_text(csv, "way", source_ways[way]);
                 csv_ms(csv, "step_ms", step_seconds(i));

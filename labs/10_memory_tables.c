@@ -6,7 +6,7 @@
 
 static bool is_whole(const struct options *base)
 {
-    return base->run.cases.count == 0 && !base->run.lesson_cases;
+    return base->run.cases.count == 0;
 }
 
 /* --- timeline.csv --------------------------------------------------------------------------------------------------- */

@@ -83,10 +83,11 @@ static void *allocate(struct batch_source *s, size_t bytes)
 }
 
 /* Return the windows that a read brings. If the rank reads all windows, one after the other, as many as fit into a part of a core's
- * second cache, because a call has a fixed cost; else one. */
+ * second cache, because a call has a fixed cost; else one. With 256 KiB a batch took 0.94 of the time with 128, with 512 no less (Intel Xeon,
+ * 2026-11-28). */
 static size_t windows_of_read(const struct source_settings *settings)
 {
-    enum { MOST = 128 << 10 }; /* bytes */
+    enum { MOST = 256 << 10 }; /* bytes */
     const size_t bytes = window_order_tokens(&settings->order) * (size_t)settings->set->width;
     const bool reads_all = settings->order.ranks == 1 && settings->order.shuffle == SHUFFLE_NONE;
     return settings->way == SOURCE_WINDOWED && reads_all && bytes < MOST ? MOST / bytes : 1;

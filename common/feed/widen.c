@@ -6,24 +6,27 @@
 #include <string.h>
 
 /* int32 keeps the bits of a uint32; no vocabulary has 2^31 tokens. */
-WIDE static void widen_16(const uint16_t *restrict tokens, int32_t *restrict x, int32_t *restrict y, size_t count)
-{
-    enum { PIECE = 2048 }; /* tokens: 4 KiB of the shard stay in the first cache for y */
-    for (size_t done = 0; done < count; done += PIECE) {
-        const size_t end = count - done < PIECE ? count : done + PIECE;
-        for (size_t i = done; i < end; i++)
-            x[i] = tokens[i];
-        for (size_t i = done; i < end; i++)
-            y[i] = tokens[i + 1];
-    }
-}
-
 WIDE static void loop_16(const uint16_t *restrict tokens, int32_t *restrict x, int32_t *restrict y, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         x[i] = tokens[i];
         y[i] = tokens[i + 1];
     }
+}
+
+/* x and y of a piece, while its tokens are in the first cache. The compiler knows how long a piece is: 0.87 of the time of pieces of 2,048
+ * tokens of which the last may be shorter (Intel Xeon, 2026-11-28). */
+WIDE static void widen_16(const uint16_t *restrict tokens, int32_t *restrict x, int32_t *restrict y, size_t count)
+{
+    enum { PIECE = 512 }; /* tokens */
+    size_t done = 0;
+    for (; count - done >= PIECE; done += PIECE) {
+        for (size_t i = 0; i < PIECE; i++)
+            x[done + i] = tokens[done + i];
+        for (size_t i = 0; i < PIECE; i++)
+            y[done + i] = tokens[done + i + 1];
+    }
+    loop_16(tokens + done, x + done, y + done, count - done);
 }
 
 void widen_block(struct widths widths, const void *tokens, void *x, void *y, size_t count)
