@@ -256,13 +256,14 @@ static double batches_of(const struct bench *b)
     return b->part == PART_POPULATE_BYTE ? fmax(1, SOURCE_ADVICE / bytes) : is_read ? b->shape.read_batches : 1;
 }
 
+/* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
 static double turn_seconds(struct bench *b)
 {
     const size_t all = (b->piece.bytes - b->bytes) / b->step + 1,
                  calls = b->shape.rest > 0 && all > RESTED ? RESTED : all;
     const bool is_held = b->shape.read_batches > 1;
     const double rest = b->shape.rest * batches_of(b);
-    double sum = 0;
+    double *seconds = memory_new(calls, sizeof *seconds);
     for (size_t i = 0; i < calls; i++, b->at += b->step) {
         if (is_held)
             prepare(b);
@@ -271,19 +272,12 @@ static double turn_seconds(struct bench *b)
             prepare(b);
         const double begin = world_now();
         operate(b);
-        sum += world_now() - begin;
+        seconds[i] = world_now() - begin;
         use(b);
     }
-    return fmax(0, sum / (double)calls - stamp());
-}
-
-/* Return memory as that of a batch's source: it begins with a line of the caches. */
-static char *memory_even(size_t bytes)
-{
-    char *memory = aligned_alloc(LINE, even(bytes));
-    if (!memory)
-        die(STATUS_CANNOT, "no memory for %zu bytes to measure", bytes);
-    return memset(memory, 0, bytes);
+    const double each = rest > 0 ? stats_lower_median(seconds, (int)calls) : stats_mean(seconds, (int)calls);
+    free(seconds);
+    return fmax(0, each - stamp());
 }
 
 /* Return the seconds of an operation on so many bytes, of pages that are mapped before, or are not. */
@@ -294,9 +288,9 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     struct bench b = { .shape = *shape, .part = part, .bytes = bytes };
     b.step = bytes > PAGE ? bytes - bytes % PAGE : bytes;
     b.room = shape->read_batches > 1 && LARGE > bytes ? LARGE / bytes * bytes : bytes;
-    b.buffer = memory_even(b.room);
-    b.x = memory_even(out);
-    b.y = memory_even(out);
+    b.buffer = memory_new(b.room, 1);
+    b.x = memory_new(out, 1);
+    b.y = memory_new(out, 1);
     double seconds[TURNS_MOST];
     const int turns = card_times(shape->turns);
     for (int turn = 0; turn < turns; turn++) {
