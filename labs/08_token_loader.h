@@ -71,7 +71,7 @@ enum token_part {
     PART_LOOP,          /* by llm.c's loop, */
     PART_WIDEN,         /* and by blocks: from the first cache, */
     PART_MAPPED_WIDEN,  /* and from pages of a mapped shard */
-    PART_ALLOCATION,    /* malloc() and free() */
+    PART_ALLOCATION,    /* allocating memory and freeing it */
     PART_HANDOFF,       /* taking a helper's batch, and telling it to make the next one */
     PART_ASK, /* asking for a batch, and reading the clock: not on the card, for it is less than a tenth of a microsecond */
     TOKEN_PARTS

@@ -26,7 +26,7 @@ const struct own_cost token_costs[] = {
     { "loop_s",          OWN_SECONDS, "… in llm.c's loop, just read",    "ns", 1e9,  PARTS_MEMORY, measure, PART_LOOP },
     { "widen_s",         OWN_SECONDS, "… in a block, just read",         "ns", 1e9,  PARTS_MEMORY, measure, PART_WIDEN },
     { "mapped_widen_s",  OWN_SECONDS, "… in a block, mapped",            "ns", 1e9,  PARTS_MEMORY, measure, PART_MAPPED_WIDEN },
-    { "allocation_s",    OWN_SECONDS, "malloc() and free() take",        "us", 1e6,  PARTS_MEMORY, measure, PART_ALLOCATION },
+    { "allocation_s",    OWN_SECONDS, "an allocation takes",             "us", 1e6,  PARTS_MEMORY, measure, PART_ALLOCATION },
     { "handoff_s",       OWN_SECONDS, "taking a helper's batch takes",   "us", 1e6,  PARTS_MEMORY, measure, PART_HANDOFF },
     { 0 },
 };

@@ -228,7 +228,7 @@ static void operate(struct bench *b)
         fail_to_read();
 }
 
-/* Return the seconds between two time stamps: a part is measured without them, and PART_ASK has them once for a batch. */
+/* Return the seconds between two time stamps. Parts are measured without them; PART_ASK contains them, once for a batch. */
 static double stamp(void)
 {
     enum { CALLS = 15 };
@@ -240,7 +240,7 @@ static double stamp(void)
     return stats_lower_median(seconds, CALLS);
 }
 
-/* After an operation that mapped pages: read them, as their batches do. What the kernel needs to map the next ones leaves the first cache. */
+/* After an operation that mapped pages: read them, as their batches do. Then the kernel's data leaves the first cache, as in training. */
 static void use(const struct bench *b)
 {
     const bool is_mapped_now = b->part == PART_FAULT_BYTE || b->part == PART_POPULATE_BYTE;
@@ -321,7 +321,7 @@ static double read_byte(struct parts_files *files, const struct parts_shape *sha
 
 static double fread_more(struct parts_files *files, const struct parts_shape *shape)
 {
-    const size_t bytes = SMALL + ONE; /* stdio reads what is no whole page into its own buffer */
+    const size_t bytes = SMALL + ONE; /* stdio reads whole pages directly, and the last bytes through its own buffer */
     return fmax(0, operation(files, shape, PART_FREAD_MORE, bytes, false) -
                        operation(files, shape, PART_READ_BYTE, bytes, false));
 }

@@ -25,7 +25,7 @@ static double step_seconds(int i)
     return 2e-6 * pow(2, i);
 }
 
-/* Return the steps of a block. Each has an advice to the kernel, if its way gives some in so many steps: a block is then like the others. */
+/* Return the steps of a block: so many that each block has an advice to the kernel, if the way gives one at least every 64 steps. */
 static int steps_of(const struct source_settings *s)
 {
     const double batch = (double)(s->order.rows * s->order.length) * s->set->width, advised = SOURCE_ADVICE / batch;
@@ -71,7 +71,7 @@ static double crossover_of(const double *share, int lengths)
 
 /* How long a batch of a way lengthens a step. */
 struct exposure {
-    int lengths;           /* until four times the predicted crossover */
+    int lengths;           /* up to the first beyond four times the predicted crossover */
     double found[LENGTHS]; /* seconds, of each length */
     double predicted;      /* from the parts, as they are between steps of about the crossover's length */
 };
@@ -95,9 +95,9 @@ static struct token_parts median_parts(const struct token_parts *parts, int bloc
     return median;
 }
 
-/* Measure a way in blocks: first its parts, then all lengths; all are medians of blocks, so what disturbs the machine meets the prediction,
- * too. A helper shares its rank's core, so its copies show as if the rank had made them. Pages are new to the process: behind the last batch
- * the shards are mapped anew. */
+/* Measure a way in blocks: first its parts, then all lengths. All are medians of blocks, so a disturbance affects prediction and
+ * measurement alike. A helper shares its rank's core, so its copies show as if the rank had made them. Pages are new to the process:
+ * behind the last batch the shards are mapped anew. */
 static struct exposure measure_way(const struct card *card, const struct options *base, const struct source_settings *s)
 {
     const int steps = steps_of(s);
