@@ -171,11 +171,10 @@ void cases_close(struct cases *cases)
 
 void cases_find_brief(const struct cases *cases, const struct lab_spec *spec, const struct card *card, bool *brief)
 {
-    const double BRIEF = 5e-3; /* seconds of a step; of ranks that take turns, of all together */
+    const double BRIEF = 5e-3; /* seconds of a step */
     for (int i = 0; i < cases->count; i++) {
-        const struct run *run = run_of(cases->settings[i]);
         const struct prediction predicted = spec->predict(cases->settings[i], card);
-        brief[i] = prediction_step(&predicted) * (run->takes_turns ? run->ranks : 1) < BRIEF; /* not if NaN */
+        brief[i] = prediction_step(&predicted) < BRIEF; /* not if NaN */
     }
 }
 

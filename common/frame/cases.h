@@ -34,8 +34,8 @@ void cases_settle(struct cases *cases, const struct lab_spec *spec, const struct
                   const struct card *card);
 void cases_close(struct cases *cases);
 
-/* Set brief[i] for each case (count): true if the card predicts a step of less than 5 ms, for all ranks together if they take turns. Two
- * steps of such a case say little, because in the first steps of a round workers and caches are not yet as later. */
+/* Set brief[i] for each case (count): true if the card predicts a step of less than 5 ms. Two steps of such a case say little, because
+ * in the first steps of a round workers and caches are not yet as later. */
 void cases_find_brief(const struct cases *cases, const struct lab_spec *spec, const struct card *card, bool *brief);
 
 /* Let a round measure all steps of these cases (run_window()), not two of them. */
