@@ -14,10 +14,11 @@ bool measures_tables(const struct options *base)
 /* A way shows if it lengthens the step by more than this share. Other shares have other crossovers, in proportion. */
 static const double shows = 0.01;
 
-/* The table takes this share of --seconds, but nine blocks a way at least. */
+/* The table takes this share of --seconds, but nine blocks a way at least; three in a run that is short. */
 static const double budget_share = 0.2;
 
-enum { LENGTHS = 12, BLOCKS = 21, LEAST_BLOCKS = 9, QUICK_BLOCKS = 1, STEPS = 16 };
+enum { LENGTHS = 12, BLOCKS = 21, LEAST_BLOCKS = 9, SHORT_BLOCKS = 3, QUICK_BLOCKS = 1, STEPS = 16 };
+static const double short_run = 30; /* --seconds */
 
 /* Steps of computing, as if on a device without model: from two microseconds on, each twice as long as the one before. */
 static double step_seconds(int i)
@@ -78,7 +79,7 @@ struct exposure {
 
 static bool has_time(const struct options *base, int blocks, double end)
 {
-    const int least = base->run.quick ? QUICK_BLOCKS : LEAST_BLOCKS;
+    const int least = base->run.quick ? QUICK_BLOCKS : base->run.seconds < short_run ? SHORT_BLOCKS : LEAST_BLOCKS;
     return blocks < least || (!base->run.quick && blocks < BLOCKS && world_now() < end);
 }
 
