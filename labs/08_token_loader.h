@@ -99,7 +99,6 @@ struct parts_shape {
     size_t tokens;        /* of a batch */
     double rest;          /* seconds for which the rank computes between two batches */
     double read_batches;  /* that a read brings: if more than one, it happened before that computing */
-    int turns;            /* a part is the median of so many */
 };
 
 /* Measure a part. */

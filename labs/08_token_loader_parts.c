@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 enum {
-    TURNS_MOST = 5,
-    PIECE = 4 << 20, /* a turn takes so many bytes, */
+    TURNS = 5,       /* a part is the median of so many turns, or one turn if there is work between operations, */
+    PIECE = 4 << 20, /* which take so many bytes, */
     PAGE = 4096,
     RESTED = 12,       /* or so many operations if there is work between them */
     SMALL = 8 << 10,   /* bytes of a small read, and */
@@ -180,8 +180,8 @@ static void widen(const struct bench *b)
 {
     const struct widths widths = b->shape.widths;
     const size_t tokens = b->bytes / (size_t)widths.in - 1;
-    const size_t rest = b->shape.tokens > tokens ? b->shape.tokens - tokens : 0;
-    const size_t to = b->at / b->step % 2 * even(rest * (size_t)widths.out);
+    const size_t others = b->shape.tokens > tokens ? b->shape.tokens - tokens : 0;
+    const size_t to = b->at / b->step % 2 * even(others * (size_t)widths.out);
     const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer + b->at % b->room;
     if (b->part == PART_ELEMENT)
         widen_elements(widths, from, b->x + to, b->y + to, tokens);
@@ -280,6 +280,11 @@ static double turn_seconds(struct bench *b)
     return fmax(0, each - stamp());
 }
 
+static int turns_of(const struct parts_shape *shape)
+{
+    return shape->rest > 0 ? 1 : TURNS;
+}
+
 /* Return the seconds of an operation on so many bytes, of pages that are mapped before, or are not. */
 static double operation(struct parts_files *files, const struct parts_shape *shape, enum token_part part, size_t bytes,
                         bool is_mapped)
@@ -291,8 +296,8 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     b.buffer = memory_new(b.room, 1);
     b.x = memory_new(out, 1);
     b.y = memory_new(out, 1);
-    double seconds[TURNS_MOST];
-    const int turns = card_times(shape->turns);
+    double seconds[TURNS];
+    const int turns = card_times(turns_of(shape));
     for (int turn = 0; turn < turns; turn++) {
         b.piece = next_piece(files);
         b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;
@@ -345,11 +350,12 @@ static double handoff(const struct parts_shape *shape)
     const size_t batch = 2 * shape->tokens * (size_t)shape->widths.out;
     const struct handoff_rest rest = { shape->rest, batch };
     struct async_helper *helper = async_helper_open();
-    double seconds[TURNS_MOST];
-    for (int turn = 0; turn < shape->turns; turn++)
+    double seconds[TURNS];
+    const int turns = turns_of(shape);
+    for (int turn = 0; turn < turns; turn++)
         seconds[turn] = handoff_measure(helper, rest, CALLS);
     async_helper_close(helper);
-    return stats_lower_median(seconds, shape->turns);
+    return stats_lower_median(seconds, turns);
 }
 
 /* Return the seconds between two time stamps around a batch that is nothing. */
