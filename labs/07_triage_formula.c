@@ -99,6 +99,7 @@ struct worker_queue queue_of(const struct options *o, const struct card *card)
         all = batch_seconds(o, card, &on_core);
     for (int i = 0; i < BRANCHES; i++)
         branch += o->branch[i].passes * branch_pass(card, o->branch[i].of);
+    branch = frequency_seconds(card, branch); /* it follows the model's products */
     const double cores = card->place[0].cores > 0 ? card->place[0].cores : card->cores;
     return (struct worker_queue){ .workers = o->workers,
                                   .ahead = WORKER_QUEUE_AHEAD,

@@ -348,7 +348,7 @@ static double handoff(const struct parts_shape *shape)
 {
     enum { CALLS = 40 };
     const size_t batch = 2 * shape->tokens * (size_t)shape->widths.out;
-    const struct handoff_rest rest = { shape->rest, batch };
+    const struct handoff_rest rest = { .seconds = shape->rest, .bytes = batch };
     struct async_helper *helper = async_helper_open();
     double seconds[TURNS];
     const int turns = turns_of(shape);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/multiversion.h"
+#include "card/frequency.h"
 #include "world/async_helper.h"
 #include "world/world.h"
 
@@ -23,9 +24,12 @@ WIDE static uint32_t touch(uint32_t *x, size_t count)
     return sum;
 }
 
-static void rest_a_while(struct handoff_rest rest, uint32_t *touched)
+static void rest_a_while(struct handoff_rest rest, const struct products *products, uint32_t *touched)
 {
-    world_spin(rest.seconds);
+    if (products)
+        products_run(products, rest.seconds);
+    else
+        world_spin(rest.seconds);
     const volatile uint32_t sum = touch(touched, rest.bytes / sizeof *touched);
     (void)sum;
 }
@@ -33,6 +37,7 @@ static void rest_a_while(struct handoff_rest rest, uint32_t *touched)
 double handoff_measure(struct async_helper *helper, struct handoff_rest rest, int calls)
 {
     uint32_t *touched = memory_new(rest.bytes, 1);
+    struct products *products = rest.has_products ? products_open() : NULL;
     double times[2];
     for (int with = 0; with < 2; with++) {
         const double began = world_now();
@@ -41,10 +46,14 @@ double handoff_measure(struct async_helper *helper, struct handoff_rest rest, in
                 async_helper_end(helper);
                 async_helper_begin(helper, nothing, (void *)0);
             }
-            rest_a_while(rest, touched);
+            rest_a_while(rest, products, touched);
         }
         async_helper_end(helper);
         times[with] = world_now() - began;
+    }
+    if (products) {
+        products_close(products);
+        frequency_recover();
     }
     free(touched);
     return (times[1] - times[0]) / calls;

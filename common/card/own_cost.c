@@ -3,6 +3,7 @@
 #include "base/die.h"
 #include "base/memory.h"
 #include "card/brief.h"
+#include "card/frequency.h"
 #include "options/work.h"
 #include "world/world.h"
 
@@ -141,6 +142,7 @@ void own_costs_measure(struct own_costs *costs, struct world *world, const struc
         return;
     struct world *together = world_first(world, busy);
     if (together) {
+        frequency_recover(); /* from steps */
         measure_in_turns(costs, list, &(struct own_where){ together, workload, run });
         world_leave(together);
     }

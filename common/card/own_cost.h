@@ -37,12 +37,13 @@ struct own_cost {
     double bytes; /* memory that measure() opens on a rank */
     /* Return this rank's value; a median of several is best. It is called in several turns, so it may be brief: hundredths of a second. All ranks of
      * `together` measure at once: those that have a core of their own. NaN if this machine cannot do it. It depends on machine,
-     * model and batch size, never on the lab's options, because a later run with other options takes it from the file. */
+     * model and batch size, never on the lab's options, because a later run with other options takes it from the file. Its core
+     * begins at full frequency: one that multiplies matrices ends with frequency_recover() (frequency.h). */
     double (*measure)(const struct own_where *where, int which);
     int which; /* argument of measure(), so that rows may share a function */
 };
 
-enum { OWN_COSTS_MOST = 48, OWN_COST_NAME = 40, OWN_COST_WHAT = 64, OWN_COST_UNIT = 16 };
+enum { OWN_COSTS_MOST = 52, OWN_COST_NAME = 40, OWN_COST_WHAT = 64, OWN_COST_UNIT = 16 };
 
 /* Those of the card, by value because ranks send the card to each other. NaN: not measured. */
 struct own_costs {

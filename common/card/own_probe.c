@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "card/brief.h"
+#include "card/frequency.h"
 #include "device/device.h"
 #include "world/world.h"
 
@@ -66,6 +67,8 @@ void own_probe_measure(struct own_probe *p, const struct own_costs *costs, struc
     bool is_done[OWN_COSTS_MOST] = { false };
     double seconds = 0;
     p->credit += card_is_brief() && p->credit < 0 ? 0 : OWN_PROBE_S;
+    if (together)
+        frequency_recover(); /* from steps */
     for (int i; together && (i = measure_next(p, together, is_done, &seconds)) >= 0; is_done[i] = true) {
         const int place = own_costs_place(costs, p->list[i].name);
         if (world_rank(together) == 0 && place >= 0 && isfinite(own_cost_value(p->list[i].kind, seconds))) {

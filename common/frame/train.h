@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "card/brief.h"
 #include "card/call_times.h"
+#include "card/frequency.h"
 #include "card/gradient_costs.h"
 #include "card/handoff.h"
 #include "card/sweep.h"

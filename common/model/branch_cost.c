@@ -15,6 +15,13 @@ static double larger(double a, double b)
     return isnan(a) || a > b ? a : b;
 }
 
+/* Return the seconds of computing and moving beside each other. */
+static double overlapped(double computing, double moving, branch_cost *cost, const void *machine)
+{
+    const double power = cost(machine, "overlap_power");
+    return power > 0 ? pow(pow(computing, power) + pow(moving, power), 1 / power) : larger(computing, moving);
+}
+
 /* Return a cost of arithmetic: "layer_norm_bf16_back_s". */
 static double arithmetic(const char *of, bool is_bf16, bool is_backward, branch_cost *cost, const void *machine)
 {
@@ -23,27 +30,44 @@ static double arithmetic(const char *of, bool is_bf16, bool is_backward, branch_
     return cost(machine, name);
 }
 
-/* Return bytes per second of a chain whose tensors take so many bytes. Between the measured sizes it changes in proportion to the
- * logarithm of the size. */
-static double bandwidth(double chain_bytes, branch_cost *cost, const void *machine)
+/* A measured rate: of tensors that take so many MiB together. */
+struct rate {
+    double mib;
+    const char *cost;
+};
+
+/* Return bytes per second at a size, of `count` rates. Between the measured sizes it changes in proportion to the logarithm of the size. An
+ * unknown rate is that of memory. */
+static double rate_at(double bytes, const struct rate *at, int count, branch_cost *cost, const void *machine)
 {
-    enum { SIZES = 6 };
-    static const struct {
-        double mib;
-        const char *cost;
-    } at[SIZES] = {
-        { 6, "chain_6m_bytes_per_s" },   { 14, "chain_14m_bytes_per_s" }, { 22, "chain_22m_bytes_per_s" },
-        { 34, "chain_34m_bytes_per_s" }, { 56, "chain_56m_bytes_per_s" }, { 192, "chain_192m_bytes_per_s" }
-    };
-    const double mib = chain_bytes / (1 << 20), memory = cost(machine, "triad_bytes_per_s");
+    const double mib = bytes / (1 << 20), memory = cost(machine, "triad_bytes_per_s");
     double before = (double)NAN;
-    for (int i = 0; i < SIZES; i++) {
+    for (int i = 0; i < count; i++) {
         const double known = cost(machine, at[i].cost), rate = known > 0 ? known : memory;
         if (mib <= at[i].mib)
             return i == 0 ? rate : rate + (before - rate) * log(at[i].mib / mib) / log(at[i].mib / at[i - 1].mib);
         before = rate;
     }
     return before;
+}
+
+/* Return bytes per second of a chain whose tensors take so many bytes. */
+static double bandwidth(double chain_bytes, branch_cost *cost, const void *machine)
+{
+    static const struct rate chain[] = { { 6, "chain_6m_bytes_per_s" },   { 14, "chain_14m_bytes_per_s" },
+                                         { 22, "chain_22m_bytes_per_s" }, { 34, "chain_34m_bytes_per_s" },
+                                         { 56, "chain_56m_bytes_per_s" }, { 192, "chain_192m_bytes_per_s" } };
+    return rate_at(chain_bytes, chain, sizeof chain / sizeof *chain, cost, machine);
+}
+
+/* Return those of a chain in one loop. Its backward begins with what its forward read first, which is what left the caches first; a chain of
+ * operations begins with what was written last. */
+static double stream_bandwidth(double bytes, branch_cost *cost, const void *machine)
+{
+    static const struct rate stream[] = { { 8, "triad_8m_bytes_per_s" }, { 192, "triad_bytes_per_s" } };
+    if (cost(machine, "is_async") > 0) /* its blocks run in no such order */
+        return bandwidth(bytes, cost, machine);
+    return rate_at(bytes, stream, sizeof stream / sizeof *stream, cost, machine);
 }
 
 /* Return the smaller one; NaN if either is. */
@@ -87,7 +111,7 @@ double branch_operation_seconds(const struct pointwise_back *call, bool is_backw
         const bool is_far = own > 0 && chain_bytes > own;
         return is_far ? seconds + far_bytes(call, is_backward) / bandwidth(chain_bytes, cost, machine) : seconds;
     }
-    return larger(seconds, bytes / bandwidth(chain_bytes, cost, machine));
+    return overlapped(seconds, bytes / bandwidth(chain_bytes, cost, machine), cost, machine);
 }
 
 /* Return the seconds of all operations, one after the other. */
@@ -113,7 +137,7 @@ static double fused_seconds(struct branch_settings of, bool is_backward, branch_
                                     cost, machine),
                  memory = work.bytes <= cost(machine, "cache_bytes")
                               ? 0
-                              : work.bytes / bandwidth(branch_bytes(of), cost, machine);
+                              : work.bytes / stream_bandwidth(branch_bytes(of), cost, machine);
     return cost(machine, "is_async") > 0 ? larger(loops, memory) : loops + memory;
 }
 
@@ -135,7 +159,7 @@ double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *
     double launches = enqueue > 0 ? enqueued(of, is_backward) * enqueue : 0,
            work = (of.way == BRANCH_FUSED ? fused_seconds : chain_seconds)(of, is_backward, cost, machine);
     if (edges > cost(machine, "cache_bytes"))
-        work += edges / bandwidth(branch_bytes(of), cost, machine);
+        work += edges / (of.way == BRANCH_FUSED ? stream_bandwidth : bandwidth)(branch_bytes(of), cost, machine);
     if (of.way == BRANCH_EAGER)
         launches += operations * cost(machine, is_backward ? "dispatch_back_s" : "dispatch_s");
     if (of.way == BRANCH_REPLAY)

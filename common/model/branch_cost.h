@@ -4,8 +4,9 @@
  *     pass     = launches + work, or the larger of the two where operations run beside their dispatch (a GPU)
  *     launches = operations x dispatch (EAGER), operations x call (REPLAY), nothing (FUSED); and what a pass enqueues beside operations:
  *                fills, a graph, a fused kernel
- *     work     = for each operation the larger of cells x arithmetic and bytes / bandwidth, a roofline of its own, because operations
- *                run one after the other; and the bytes of the pass's edges (branch_edge_bytes()) / bandwidth
+ *     work     = for each operation (c^p + m^p)^(1/p), where c = cells x arithmetic, m = bytes / bandwidth, p = overlap_power; the larger of
+ *                the two if all of it overlaps. A roofline of its own, because operations run one after the other. And the bytes of the
+ *                pass's edges (branch_edge_bytes()) / bandwidth
  *     work     of FUSED = cells x blocks x arithmetic + bytes / bandwidth: a core loads a tile, then computes on it for long
  *
  * With half the arithmetic (half.h), cells that operations copy take as long as those of RELU; of FUSED they take nothing.
@@ -19,11 +20,12 @@
  *     enqueue_s                                   of what is enqueued beside operations: 0 if unknown
  *     add_s, add_back_s, add_bf16_s, mul_s, …     of a cell: operation, bf16, back
  *     fused_micro_s, fused_norm_back_s, …         of a cell and block in one loop: kind, bf16, back
- *     triad_bytes_per_s                           of memory
+ *     triad_8m_bytes_per_s, triad_bytes_per_s     of a loop on 8 MiB and less, on 192 MiB and more, which is memory: for FUSED
  *     chain_6m_bytes_per_s, chain_14m_…           of chains of 6 MiB and less, of 14, 22, 34, 56, of 192 MiB and more: as of memory
  *                                                 if unknown
  *     cache_bytes                                 of the cache nearest the core
  *     second_cache_bytes                          of its second one; 0 or unknown: no chain exceeds it
+ *     overlap_power                               0 or unknown: computing and moving overlap entirely
  *     is_async                                    operations run beside their dispatch; arithmetic and bytes of FUSED overlap */
 #ifndef LOCKSTEP_BRANCH_COST_H
 #define LOCKSTEP_BRANCH_COST_H

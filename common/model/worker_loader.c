@@ -30,7 +30,7 @@ struct worker_loader {
     union word *ready; /* (set.count, set.words): transformed samples, if from memory; NULL until then */
     struct async_helper *worker[WORKER_LOADER_MOST]; /* NULL until a restart needs it */
     struct slot *slots;                              /* (most_workers, SLOTS), at least one */
-    int most_workers;
+    int most_workers, spare_cores;
     size_t head;
 
     struct worker_loader_plan plan;
@@ -57,9 +57,10 @@ static int slots_of(int workers)
 }
 
 struct worker_loader *worker_loader_open(const struct workload *workload, const struct run *run, int most_samples,
-                                         int most_workers)
+                                         int most_workers, int spare_cores)
 {
     struct worker_loader *l = memory_new(1, sizeof *l);
+    l->spare_cores = spare_cores;
     l->workload = *workload;
     l->set = sample_set_open(workload, run, most_samples);
     l->most_workers = most_workers;
@@ -200,7 +201,7 @@ void worker_loader_restart(struct worker_loader *l, struct share share, float sc
         make_ready(l);
     for (int w = 0; w < plan.workers; w++)
         if (!l->worker[w])
-            l->worker[w] = async_helper_open_on_any_core();
+            l->worker[w] = async_helper_open_on_any_core(l->spare_cores);
     for (int batch = 0; batch < WORKER_LOADER_AHEAD * plan.workers; batch++)
         begin(l, batch);
 }

@@ -29,9 +29,10 @@ struct worker_loader_plan {
 };
 
 /* Open the data set of workload and run, which must have features, and buffers for shares of at most `most_samples` and at most
- * `most_workers` workers. Its helpers count as the lab's (lab_spec.h). */
+ * `most_workers` workers. Its helpers count as the lab's (lab_spec.h). spare_cores: cores that no rank has, to which workers go while
+ * their rank computes. */
 struct worker_loader *worker_loader_open(const struct workload *workload, const struct run *run, int most_samples,
-                                         int most_workers);
+                                         int most_workers, int spare_cores);
 
 /* Its memory. `has_ready`: a plan takes batches from memory (from_memory), for which it keeps the set transformed. */
 struct memory_estimate worker_loader_memory(const struct workload *workload, const struct run *run, int most_samples,

@@ -10,8 +10,9 @@ struct async_helper;
 struct async_helper *async_helper_open(void);
 
 /* Open a helper that may use any core that the starting process may use, as a process of its own would. A simulated one runs on its
- * rank's host, which may have several cores. */
-struct async_helper *async_helper_open_on_any_core(void);
+ * rank's host, which may have several cores. spare_cores: cores that no rank has. While fewer helpers of this process work, a helper leaves
+ * the core of a rank that computes. */
+struct async_helper *async_helper_open_on_any_core(int spare_cores);
 
 void async_helper_close(struct async_helper *helper);
 

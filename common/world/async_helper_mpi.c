@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,26 @@ struct async_helper {
         void *context;
     } jobs[ASYNC_HELPER_JOBS];
     unsigned begun, done, waited;
-    bool is_closing, has_any_core;
+    bool is_closing, is_awaited, has_any_core;
+    int spare_cores; /* of a helper that has any core */
+    int core;        /* of the rank, when it began a job */
+    cpu_set_t cores; /* that a helper may use which has any core */
 };
+
+/* Helpers of this process that are at work. One of a few threads, each of which knows only its own jobs, must know whether a core is left. */
+static atomic_int working;
+
+/* On the core of a rank that computes: go to another one. Linux wakes a thread on the core where it ran last, and looks for an idle one only
+ * where there are many: on two cores (Linux 6.18, 2026-11-28), some workers stayed on their rank's core for all steps of a block, and
+ * took it for the 0.15 ms that they needed for a batch while the other core was idle. */
+static void leave_rank(const struct async_helper *h)
+{
+    cpu_set_t others = h->cores;
+    CPU_CLR((size_t)h->core, &others);
+    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(pthread_self(), sizeof others, &others) == 0)
+        pthread_setaffinity_np(pthread_self(), sizeof h->cores,
+                               &h->cores); /* it may come back when that core is free */
+}
 
 static void *serve(void *argument)
 {
@@ -33,8 +52,12 @@ static void *serve(void *argument)
         if (h->done == h->begun)
             break;
         const struct job job = h->jobs[h->done % ASYNC_HELPER_JOBS];
+        const bool is_in_the_way = !h->is_awaited && sched_getcpu() == h->core;
         pthread_mutex_unlock(&h->mutex);
+        if (atomic_fetch_add(&working, 1) < h->spare_cores && is_in_the_way)
+            leave_rank(h);
         job.work(job.context);
+        atomic_fetch_sub(&working, 1);
         pthread_mutex_lock(&h->mutex);
         h->done++;
         pthread_mutex_unlock(&h->mutex);
@@ -58,12 +81,12 @@ struct async_helper *async_helper_open(void)
 
 /* mpirun binds a rank to a core, and a thread inherits that. The parent, mpirun, has all cores that the user has granted. A parent that
  * this process may not ask, or a kernel that refuses, leaves the thread where it is. */
-struct async_helper *async_helper_open_on_any_core(void)
+struct async_helper *async_helper_open_on_any_core(int spare_cores)
 {
     struct async_helper *h = async_helper_open();
-    cpu_set_t cores;
-    if (sched_getaffinity(getppid(), sizeof cores, &cores) == 0)
-        h->has_any_core = pthread_setaffinity_np(h->thread, sizeof cores, &cores) == 0;
+    if (sched_getaffinity(getppid(), sizeof h->cores, &h->cores) == 0)
+        h->has_any_core = pthread_setaffinity_np(h->thread, sizeof h->cores, &h->cores) == 0;
+    h->spare_cores = h->has_any_core ? spare_cores : 0;
     return h;
 }
 
@@ -90,6 +113,7 @@ void async_helper_begin(struct async_helper *h, void (*work)(void *context), voi
     if (h->begun - h->waited == ASYNC_HELPER_JOBS)
         die(STATUS_WRONG, "a helper has %d jobs; wait for one before the next", ASYNC_HELPER_JOBS);
     h->jobs[h->begun++ % ASYNC_HELPER_JOBS] = (struct job){ work, context };
+    h->core = sched_getcpu();
     pthread_mutex_unlock(&h->mutex);
     pthread_cond_broadcast(&h->changed);
     if (!h->has_any_core)
@@ -99,8 +123,10 @@ void async_helper_begin(struct async_helper *h, void (*work)(void *context), voi
 /* Wait for jobs up to this number. */
 static void wait_for(struct async_helper *h, unsigned job)
 {
+    h->is_awaited = true;
     while (h->done < job)
         pthread_cond_wait(&h->changed, &h->mutex);
+    h->is_awaited = false;
     h->waited = job;
 }
 

@@ -43,8 +43,9 @@ struct async_helper *async_helper_open(void)
     return h;
 }
 
-struct async_helper *async_helper_open_on_any_core(void)
+struct async_helper *async_helper_open_on_any_core(int spare_cores)
 {
+    (void)spare_cores; /* the simulator chooses the core */
     return async_helper_open();
 }
 

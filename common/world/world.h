@@ -33,6 +33,9 @@ int world_size(const struct world *world);
 int world_cores(const struct world *world);
 void world_trains_on(struct world *world, int cores);
 
+/* Return how many of these cores no rank has. */
+int world_spare_cores(const struct world *world);
+
 /* Send a heartbeat and set the timeout. The job ends unless another heartbeat or a call of collective.h follows in time. */
 void world_set_timeout(struct world *world, double seconds);
 

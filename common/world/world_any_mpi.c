@@ -47,6 +47,11 @@ void world_heartbeat(struct world *world)
     flight_recorder_heartbeat(world->recorder);
 }
 
+int world_spare_cores(const struct world *world)
+{
+    return world->cores > world->size ? world->cores - world->size : 0;
+}
+
 void world_trains_on(struct world *world, int cores)
 {
     world->cores = cores;

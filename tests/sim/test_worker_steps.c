@@ -76,7 +76,7 @@ int main(int argc, char **argv)
     struct run run = run_published;
     run.ranks = 1;
     run.batch_size = BATCH;
-    struct worker_loader *loader = worker_loader_open(&workload, &run, BATCH, MOST);
+    struct worker_loader *loader = worker_loader_open(&workload, &run, BATCH, MOST, 0);
     static const double steps[] = { 10e-3, 70e-3, 300e-3 };
     for (enum stall_kind kind = STALL_SLEEP; kind <= STALL_BUSY; kind++)
         for (int workers = 0; workers <= MOST; workers = workers ? 2 * workers : 1)

@@ -70,7 +70,7 @@ static void assert_same_batches(struct worker_loader *loader, int rank, struct w
 static struct worker_loader *open_loader(void)
 {
     const struct run run = run_here();
-    return worker_loader_open(&workload, &run, BATCH, MOST);
+    return worker_loader_open(&workload, &run, BATCH, MOST, 0);
 }
 
 TEST(batches_do_not_depend_on_the_workers)
