@@ -279,7 +279,7 @@ static double handoff(const struct own_where *where, int which)
     enum { CALLS = 40, ARRAYS = 4 };
     const struct handoff_rest rest = { .seconds = 0.2e-3,
                                        .bytes = card_size(ARRAYS * (size_t)workload_gradient_bytes(where->workload)),
-                                       .has_products = true };
+                                       .has_products = !device_is_asynchronous() };
     (void)which;
     struct async_helper *worker = async_helper_open_on_any_core(world_spare_cores(where->together));
     const double seconds = handoff_measure(worker, rest, card_times(CALLS));

@@ -1,6 +1,6 @@
 /* frequency: a core that has just multiplied matrices runs at a lower clock frequency. Products use the widest vector instructions, which
- * take more power, so the processor lowers the core's frequency, and raises it again some milliseconds after the last of them: the
- * "AVX-512 frequency licence" of Intel's manuals. What a step computes after its model's products therefore takes longer than by itself.
+ * take more power, so the processor lowers the core's frequency, and raises it again some milliseconds after the last of them (Intel calls
+ * it a licence). What a step computes after its model's products therefore takes longer than by itself.
  *
  * Measured on an Intel Xeon with AVX-512 (2 cores of a virtual machine, 2026-11-28): after 0.1 ms of products, the same loop took 1.15
  * times as long for 4 ms, then 1.07 times for another 4 ms. */

@@ -45,6 +45,7 @@ enum kind { SWITCH, INTEGER, NUMBER, CHOICE, TEXT };
 
 struct flag {
     char *name, *words; /* "--ranks"; for a choice, "mpi sim" */
+    char *help;         /* its line */
     enum kind kind;
     double low, high;
 };
@@ -182,8 +183,24 @@ static void learn_bounds(const struct program *p, struct flag *flag)
     free(err);
 }
 
+/* Take kind and bounds from an earlier program with the same line of help, as labs have many. Return false if there is none. */
+static bool know_bounds(const struct program *earlier, int count, struct flag *flag)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < earlier[i].flags; j++) {
+            const struct flag *known = &earlier[i].flag[j];
+            if (strcmp(known->help, flag->help) == 0) {
+                flag->kind = known->kind;
+                flag->low = known->low;
+                flag->high = known->high;
+                return true;
+            }
+        }
+    return false;
+}
+
 /* Parse a line of help: "  --backend WORD   where ranks run: auto mpi sim nccl [auto]" */
-static void learn_flag(struct program *p, const char *line)
+static void learn_flag(struct program *p, const struct program *earlier, int count, const char *line)
 {
     char name[64], value[64] = "";
     int end = 0;
@@ -192,18 +209,19 @@ static void learn_flag(struct program *p, const char *line)
     if (line[end] == ' ' && line[end + 1] != ' ')
         sscanf(line + end, " %63s", value);
     struct flag *flag = &p->flag[p->flags++];
-    *flag = (struct flag){ .name = memory_text("%s", name), .kind = SWITCH };
+    *flag = (struct flag){ .name = memory_text("%s", name), .help = memory_text("%s", line), .kind = SWITCH };
     const char *words = strrchr(line, ':'), *close = strrchr(line, '[');
     if (strcmp(value, "WORD") == 0 && words) {
         flag->kind = CHOICE;
         flag->words =
             memory_text("%.*s", (int)(close && close > words ? close - words - 3 : (long)strlen(words) - 2), words + 2);
-    } else if (*value) {
+    } else if (*value && !know_bounds(earlier, count, flag)) {
         learn_bounds(p, flag);
     }
 }
 
-static void learn(struct program *p, const char *path)
+/* Learn the flags of a program, behind `count` earlier ones. */
+static void learn(struct program *p, const struct program *earlier, int count, const char *path)
 {
     char *help, *err, *rest;
     *p = (struct program){ .path = realpath(path, NULL) };
@@ -218,7 +236,7 @@ static void learn(struct program *p, const char *path)
     rest = help;
     for (char *line; (line = strsep(&rest, "\n"));) {
         if (strncmp(line, "  --", 4) == 0)
-            learn_flag(p, line);
+            learn_flag(p, earlier, count, line);
         char word[64];
         if (p->texts < TEXTS_MOST && sscanf(line, " %63s", word) == 1)
             p->text[p->texts++] = memory_text("%s", word);
@@ -235,6 +253,7 @@ static void forget(struct program *p)
     for (int i = 0; i < p->flags; i++) {
         free(p->flag[i].name);
         free(p->flag[i].words);
+        free(p->flag[i].help);
     }
     for (int i = 0; i < p->texts; i++)
         free(p->text[i]);
@@ -625,7 +644,7 @@ int main(int argc, char **argv)
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     struct program *programs = memory_new((size_t)o.programs.count, sizeof *programs);
     for (int i = 0; i < o.programs.count; i++)
-        learn(&programs[i], o.programs.text[i]);
+        learn(&programs[i], programs, i, o.programs.text[i]);
     if (o.scratch && (mkdir(o.scratch, 0777), chdir(o.scratch)) != 0)
         die(STATUS_USAGE, "--scratch %s cannot be entered; name an empty folder", o.scratch);
     struct totals totals = { 0 };
