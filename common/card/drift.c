@@ -13,6 +13,23 @@ struct card_probe card_usual(const struct card *card)
     };
 }
 
+/* Lower a time to another one; NaN stays. */
+static void limit(double *seconds, double most)
+{
+    if (*seconds > most)
+        *seconds = most;
+}
+
+struct card_probe card_probe_disturbed(const struct card *card, struct card_probe probe)
+{
+    const struct card_probe then = card_usual(card);
+    limit(&probe.fetch, then.fetch);
+    limit(&probe.passes, then.passes);
+    limit(&probe.update, then.update);
+    limit(&probe.transfer, then.transfer);
+    return probe;
+}
+
 static double relative_to(double now, double then)
 {
     return now > 0 && then > 0 ? now / then : 1;

@@ -520,6 +520,27 @@ TEST(a_card_agrees_part_by_part)
     assert_true(agrees(&unknown, probe, why));
 }
 
+/* Other programs make a probe longer. What it finds shorter is shorter all the same. */
+TEST(a_disturbed_probe_condemns_no_card_for_being_faster)
+{
+    const struct card card = card_here();
+    const struct card_probe usual = card_usual(&card);
+    struct card_probe probe = usual;
+    char why[CARD_NAME];
+    probe.passes *= 1.7;
+    probe.transfer *= 44;
+    assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
+    struct card_probe rest = card_probe_disturbed(&card, probe);
+    assert_int_equal(card_fit_of(&card, &rest, why), CARD_FITS);
+    probe.update *= 0.4;
+    rest = card_probe_disturbed(&card, probe);
+    assert_int_equal(card_fit_of(&card, &rest, why), CARD_OUTDATED);
+    assert_string_equal(why, "the update takes 60 % less");
+    probe.update = (double)NAN;
+    rest = card_probe_disturbed(&card, probe);
+    assert_int_equal(card_fit_of(&card, &rest, why), CARD_OUTDATED);
+}
+
 /* A probe within a factor of 2 scales the card part by part, and then fits it. */
 TEST(a_card_is_scaled_to_a_probe)
 {
