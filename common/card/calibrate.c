@@ -8,6 +8,7 @@
 #include "card/local_fit.h"
 #include "card/machine_probes.h"
 #include "card/probe.h"
+#include "card/undisturbed.h"
 #include "device/device.h"
 #include "model/shape_bench.h"
 #include "world/world.h"
@@ -251,29 +252,15 @@ struct check_failures calibrate(struct card *card, struct world *world, const st
     return wrong;
 }
 
-/* all: true if other programs took a significant share of any rank's time. */
-static bool is_any_disturbed(struct world *world, double share)
-{
-    double *all = memory_new((size_t)world_size(world), sizeof *all);
-    bool is_any = false;
-    world_allgather(world, &share, sizeof share, all);
-    for (int rank = 0; rank < world_size(world); rank++)
-        is_any |= interference_is_significant(all[rank]);
-    free(all);
-    return is_any;
-}
-
 enum card_fit calibrate_again(struct card *card, struct world *world, const struct workload *workload,
                               const struct run *run, char why[CARD_NAME])
 {
     struct probe *probe = card_is_brief() ? NULL : probe_open(card, world, workload, run, NULL);
     if (!probe)
         return CARD_FITS; /* it is believed, or was made from the platform file */
-    const double by_others = interference_by_others(), stolen = interference_steal_time(""), began = world_wall();
+    const struct undisturbed since = undisturbed_begin();
     struct card_probe now = probe_measure(probe, VISITS_TO_AGREE);
-    const double taken = interference_by_others() - by_others + interference_steal_time("") - stolen;
-    const bool is_disturbed = is_any_disturbed(world, taken / (world_wall() - began));
-    if (is_disturbed && card->ranks <= card->cores) /* ranks that share cores take them from each other */
+    if (!undisturbed(since, world))
         now = card_probe_disturbed(card, now);
     probe_close(probe);
     const enum card_fit fit = card_fit_of(card, &now, why);

@@ -1,9 +1,11 @@
 #include "card/own_cost.h"
 
 #include "base/die.h"
+#include "base/interference.h"
 #include "base/memory.h"
 #include "card/brief.h"
 #include "card/frequency.h"
+#include "card/undisturbed.h"
 #include "options/work.h"
 #include "world/world.h"
 
@@ -90,11 +92,34 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
     return mean;
 }
 
-/* A cost while it is measured: times so far, sum of what they found, and what they took, in seconds. */
+/* A cost while it is measured: times so far, sum of what they found, and what they took, in seconds. Times in which others had a core do not
+ * count, unless there were too many of them; then the one counts in which they had it least. */
 struct measuring {
-    int times;
+    int times, disturbed;
     double sum, took;
+    double least_lost, then; /* share of a disturbed time, and what it found */
 };
+
+enum { DISTURBED_MOST = OWN_TURNS / 2 };
+
+/* Add a time that found `seconds`, and in which others had the core for this share. */
+static void add_time(struct measuring *cost, double seconds, double lost)
+{
+    if (!interference_is_significant(lost) || card_is_brief()) {
+        cost->sum += seconds;
+        cost->times++;
+        return;
+    }
+    if (cost->disturbed++ == 0 || lost < cost->least_lost) {
+        cost->least_lost = lost;
+        cost->then = seconds;
+    }
+}
+
+static double mean_of(const struct measuring *cost)
+{
+    return cost->times > 0 ? cost->sum / cost->times : cost->then;
+}
 
 /* all of `together`: let rank 0 decide which costs need another turn. Return true if any. */
 static bool choose_costs(const struct measuring *costs, int count, struct world *together, bool wanted[OWN_COSTS_MOST])
@@ -103,7 +128,7 @@ static bool choose_costs(const struct measuring *costs, int count, struct world 
     for (int i = 0; i < count; i++) {
         const struct measuring *cost = &costs[i];
         const bool is_enough = cost->times >= OWN_TURNS_LEAST && cost->took >= OWN_ENOUGH_S;
-        wanted[i] = wanted[i] && !is_enough && cost->times < card_times(OWN_TURNS);
+        wanted[i] = wanted[i] && !is_enough && cost->times < card_times(OWN_TURNS) && cost->disturbed < DISTURBED_MOST;
     }
     world_broadcast(together, wanted, (size_t)count * sizeof *wanted);
     for (int i = 0; i < count; i++)
@@ -124,14 +149,15 @@ static void measure_in_turns(struct own_costs *costs, const struct own_cost *lis
             if (!wanted[i])
                 continue;
             const double began = world_wall();
-            all[i].sum += own_cost_seconds(&list[i], where);
+            const struct undisturbed since = undisturbed_begin();
+            const double seconds = own_cost_seconds(&list[i], where);
+            add_time(&all[i], seconds, undisturbed_lost(since, where->together));
             all[i].took += world_wall() - began;
-            all[i].times++;
             world_heartbeat(where->together);
         }
     for (int i = 0; i < count; i++)
-        if (all[i].times > 0)
-            find(costs, list[i].name)->value = own_cost_value(list[i].kind, all[i].sum / all[i].times);
+        if (all[i].times + all[i].disturbed > 0)
+            find(costs, list[i].name)->value = own_cost_value(list[i].kind, mean_of(&all[i]));
 }
 
 void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload,

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "card/brief.h"
 #include "card/frequency.h"
+#include "card/undisturbed.h"
 #include "device/device.h"
 #include "world/world.h"
 
@@ -51,7 +52,10 @@ static int measure_next(struct own_probe *p, struct world *together, const bool 
     if (chosen < 0)
         return chosen;
     const double began = world_wall();
+    const struct undisturbed since = undisturbed_begin();
     *seconds = own_cost_seconds(&p->list[chosen], &(struct own_where){ together, p->workload, p->run });
+    if (!undisturbed(since, together) && !card_is_brief())
+        *seconds = (double)NAN;
     const double took = world_wall() - began;
     p->spent[chosen] += took;
     p->credit -= took;

@@ -1,0 +1,23 @@
+/* undisturbed: whether other programs, or the virtual machine's host, had a rank's core while something was measured. What they delay tells
+ * nothing of the machine: a rank that waits for one without a core measures milliseconds for a message of microseconds. */
+#ifndef LOCKSTEP_UNDISTURBED_H
+#define LOCKSTEP_UNDISTURBED_H
+
+#include <stdbool.h>
+
+struct world;
+
+/* Readings of this rank at the beginning. */
+struct undisturbed {
+    double by_others, stolen, began;
+};
+struct undisturbed undisturbed_begin(void);
+
+/* all: return the largest share of the time since then that any rank lost to others. 0 where ranks share cores: they take them from each
+ * other. */
+double undisturbed_lost(struct undisturbed since, struct world *world);
+
+/* all: true if no rank lost enough to show in measurements. */
+bool undisturbed(struct undisturbed since, struct world *world);
+
+#endif
