@@ -1,10 +1,8 @@
 #include "card/collective_cost.h"
 
 #include "base/die.h"
-#include "base/interference.h"
 #include "card/brief.h"
 #include "card/sweep.h"
-#include "card/undisturbed.h"
 #include "world/world.h"
 
 #include <math.h>
@@ -144,25 +142,7 @@ double collective_costs_memory(const struct card_uses *uses, double gradient_byt
 
 /* --- measuring -------------------------------------------------------------------------------------------------- */
 
-enum { REPEATS = 5, TRIES = 3 };
-
-/* all of `part`: make a sweep, and make it again if others had a core meanwhile. Of several disturbed ones the least disturbed counts. */
-static struct check_failures measure_undisturbed(struct world *part, const struct sweep *sweep, double *seconds)
-{
-    double again[COLLECTIVE_KINDS * ALPHA_BETA_POINTS_MOST], least = INFINITY;
-    struct check_failures wrong = { 0 };
-    for (int i = 0; i < TRIES && interference_is_significant(least); i++) {
-        const struct undisturbed since = undisturbed_begin();
-        const struct check_failures found = sweep_measure(part, sweep, again);
-        const double lost = world_is_simulated() || card_is_brief() ? 0 : undisturbed_lost(since, part);
-        if (lost < least) {
-            least = lost;
-            memcpy(seconds, again, sizeof again);
-        }
-        check_failures_join(&wrong, &found, "%s", "");
-    }
-    return wrong;
-}
+enum { REPEATS = 5 };
 
 /* all of `part`: measure `count` uses of one group in one sweep. */
 static struct check_failures measure_part(struct collective_costs *costs, struct world *part, int group,
@@ -184,7 +164,7 @@ static struct check_failures measure_part(struct collective_costs *costs, struct
     for (int i = 0; i < count; i++)
         sweep.count += choose_calls(&uses[i], setting->gradient_bytes, fits, calls + sweep.count);
     setting->prepare(setting->argument);
-    struct check_failures wrong = measure_undisturbed(part, &sweep, seconds);
+    struct check_failures wrong = sweep_measure(part, &sweep, seconds);
     for (int i = 0, call = 0; i < count && world_rank(part) == 0; i++) {
         struct collective_cost *entry = collective_costs_add(costs, uses[i].kind, uses[i].group);
         for (entry->cost.points = 0; call < sweep.count && calls[call].kind == uses[i].kind; call++)

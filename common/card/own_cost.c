@@ -100,7 +100,10 @@ struct measuring {
     double least_lost, then; /* share of a disturbed time, and what it found */
 };
 
+/* After so many disturbed times a cost needs OWN_TURNS_LEAST others, and no more. Many brief ones pass within one stretch of another program,
+ * so it waits for the end of that, but PATIENCE_S at most since the first turn. */
 enum { DISTURBED_MOST = OWN_TURNS / 2 };
+static const double PATIENCE_S = 8;
 
 /* Add a time that found `seconds`, and in which others had the core for this share. */
 static void add_time(struct measuring *cost, double seconds, double lost)
@@ -122,13 +125,16 @@ static double mean_of(const struct measuring *cost)
 }
 
 /* all of `together`: let rank 0 decide which costs need another turn. Return true if any. */
-static bool choose_costs(const struct measuring *costs, int count, struct world *together, bool wanted[OWN_COSTS_MOST])
+static bool choose_costs(const struct measuring *costs, int count, struct world *together, double elapsed,
+                         bool wanted[OWN_COSTS_MOST])
 {
     bool is_any = false;
     for (int i = 0; i < count; i++) {
         const struct measuring *cost = &costs[i];
         const bool is_enough = cost->times >= OWN_TURNS_LEAST && cost->took >= OWN_ENOUGH_S;
-        wanted[i] = wanted[i] && !is_enough && cost->times < card_times(OWN_TURNS) && cost->disturbed < DISTURBED_MOST;
+        const bool is_disturbed = cost->disturbed >= DISTURBED_MOST;
+        const int turns = is_disturbed ? OWN_TURNS_LEAST : card_times(OWN_TURNS);
+        wanted[i] = wanted[i] && !is_enough && cost->times < turns && !(is_disturbed && elapsed > PATIENCE_S);
     }
     world_broadcast(together, wanted, (size_t)count * sizeof *wanted);
     for (int i = 0; i < count; i++)
@@ -144,7 +150,8 @@ static void measure_in_turns(struct own_costs *costs, const struct own_cost *lis
     int count = 0;
     for (; list[count].name; count++)
         wanted[count] = isnan(own_costs_value(costs, list[count].name));
-    while (choose_costs(all, count, where->together, wanted))
+    const double first = world_wall();
+    while (choose_costs(all, count, where->together, world_wall() - first, wanted))
         for (int i = 0; i < count; i++) {
             if (!wanted[i])
                 continue;
