@@ -149,8 +149,7 @@ int main(int argc, char **argv)
     if (rank == 0 && isnan(card_cost(lab_card(lab), "dispatch_s")))
         puts("This platform's file lacks the costs of the branch (own_dispatch_s …): its launch and memory cases add "
              "nothing.");
-    struct worker_loader *loader = worker_loader_open(&base.model, &base.run, most_samples(&base), most_workers(&base),
-                                                      world_spare_cores(lab_world(lab)));
+    struct worker_loader *loader = workers_open(lab, &base);
 
     struct options o;
     while (lab_next_block(lab, &o)) { /* rounds x variants; o = base settings + the variant's change */

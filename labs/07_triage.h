@@ -46,6 +46,9 @@ int most_samples(const struct options *o);
 /* Return the seconds of making a batch, and those of them on a core. */
 double batch_seconds(const struct options *o, const struct card *card, double *on_core);
 
+/* Open the loader of all cases. */
+struct worker_loader *workers_open(struct lab *lab, const struct options *base);
+
 /* The branches of a case. Run them on a batch; on a modelled machine let their time pass. They run where the
  * rank trains: on its core, or on its GPU. */
 struct branches;

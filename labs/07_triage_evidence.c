@@ -84,8 +84,7 @@ static void write_case(struct lab *lab, struct worker_loader *loader, const stru
 
 void write_evidence(struct lab *lab, const struct options *base, struct csv *csv)
 {
-    struct worker_loader *loader = worker_loader_open(&base->model, &base->run, most_samples(base), most_workers(base),
-                                                      world_spare_cores(lab_world(lab)));
+    struct worker_loader *loader = workers_open(lab, base);
     struct evidence_reader *reader = evidence_open();
     const char *name, *lacks = evidence_lacks(reader);
     const struct options *o;

@@ -1,7 +1,13 @@
-/* 07_triage_step: the branches of a step of lab 07, and the part of a batch that its model trains on. */
+/* 07_triage_step: the loader and the branches of a step of lab 07, and the part of a batch that its model trains on. */
 #include "07_triage.h"
 
 #include <stdlib.h>
+
+struct worker_loader *workers_open(struct lab *lab, const struct options *base)
+{
+    return worker_loader_open(&base->model, &base->run, most_samples(base), most_workers(base),
+                              world_spare_cores(lab_world(lab)));
+}
 
 struct branches {
     struct options o;

@@ -118,8 +118,7 @@ static void write_steps(struct lab *lab, struct worker_loader *loader, const str
 
 void write_series(struct lab *lab, const struct options *base, struct csv *csv)
 {
-    struct worker_loader *loader = worker_loader_open(&base->model, &base->run, most_samples(base), most_workers(base),
-                                                      world_spare_cores(lab_world(lab)));
+    struct worker_loader *loader = workers_open(lab, base);
     for (const struct variant *v = variants; v->name; v++) {
         struct options o = *base;
         v->fault(&o);

@@ -108,7 +108,7 @@ static const double PATIENCE_S = 8;
 /* Add a time that found `seconds`, and in which others had the core for this share. */
 static void add_time(struct measuring *cost, double seconds, double lost)
 {
-    if (!interference_is_significant(lost) || card_is_brief()) {
+    if (!interference_is_significant(lost)) {
         cost->sum += seconds;
         cost->times++;
         return;

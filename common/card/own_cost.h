@@ -83,7 +83,8 @@ double own_cost_value(enum own_cost_kind kind, double seconds);
 /* all: measure those of the list that have no value, on the first `busy` ranks at once. Rank 0 then has the means of these ranks, and of
  * OWN_TURNS turns in which each cost is measured once. What slows down a core often lasts for tenths of a second, as the work of another
  * guest on its other hyperthread does; a cost that is measured at one time only is then too high or too low, and by a third. A cost that
- * takes long averages over such moments itself: it is measured no more after OWN_TURNS_LEAST turns in which it took OWN_ENOUGH_S. */
+ * takes long averages over such moments itself: it is measured no more after OWN_TURNS_LEAST turns in which it took OWN_ENOUGH_S. Turns that
+ * others disturbed (undisturbed.h) do not count, unless there is no other. */
 enum { OWN_TURNS = 8, OWN_TURNS_LEAST = 3 };
 #define OWN_ENOUGH_S 1.0
 void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload,

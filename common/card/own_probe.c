@@ -54,7 +54,7 @@ static int measure_next(struct own_probe *p, struct world *together, const bool 
     const double began = world_wall();
     const struct undisturbed since = undisturbed_begin();
     *seconds = own_cost_seconds(&p->list[chosen], &(struct own_where){ together, p->workload, p->run });
-    if (!undisturbed(since, together) && !card_is_brief())
+    if (!undisturbed(since, together))
         *seconds = (double)NAN;
     const double took = world_wall() - began;
     p->spent[chosen] += took;

@@ -2,6 +2,7 @@
 
 #include "base/interference.h"
 #include "base/memory.h"
+#include "card/brief.h"
 #include "world/world.h"
 
 #include <math.h>
@@ -26,7 +27,7 @@ double undisturbed_lost(struct undisturbed since, struct world *world)
     for (int rank = 0; rank < ranks; rank++)
         most = fmax(most, all[rank]);
     free(all);
-    return ranks > world_cores(world) ? 0 : most;
+    return ranks > world_cores(world) || card_is_brief() ? 0 : most;
 }
 
 bool undisturbed(struct undisturbed since, struct world *world)

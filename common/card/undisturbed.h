@@ -14,7 +14,7 @@ struct undisturbed {
 struct undisturbed undisturbed_begin(void);
 
 /* all: return the largest share of the time since then that any rank lost to others. 0 where ranks share cores: they take them from each
- * other. */
+ * other; and for a brief card. */
 double undisturbed_lost(struct undisturbed since, struct world *world);
 
 /* all: true if no rank lost enough to show in measurements. */

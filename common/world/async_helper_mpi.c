@@ -37,9 +37,9 @@ static void leave_rank(const struct async_helper *h)
 {
     cpu_set_t others = h->cores;
     CPU_CLR((size_t)h->core, &others);
-    if (CPU_COUNT(&others) > 0 && pthread_setaffinity_np(pthread_self(), sizeof others, &others) == 0)
-        pthread_setaffinity_np(pthread_self(), sizeof h->cores,
-                               &h->cores); /* it may come back when that core is free */
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
+        return;
+    sched_setaffinity(0, sizeof h->cores, &h->cores); /* it may come back when that core is free */
 }
 
 static void *serve(void *argument)
