@@ -5,6 +5,7 @@
 #include "analysis/memory_count.h"
 #include "analysis/timeline.h"
 #include "base/check_failures.h"
+#include "collective/spans.h"
 #include "options/run.h"
 #include "world/clocks.h"
 

@@ -3,7 +3,7 @@
 #define LOCKSTEP_MATCHED_COLLECTIVES_H
 
 #include "analysis/timeline.h"
-#include "collective/spans.h"
+#include "collective/span.h"
 
 /* Seconds within which two stamps are one instant: the resolution of the clocks plus half of spans.csv's, so that a tie is also one in
  * spans.csv. */

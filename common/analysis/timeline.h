@@ -30,7 +30,7 @@
 #define LOCKSTEP_TIMELINE_H
 
 #include "base/check_failures.h"
-#include "collective/spans.h"
+#include "collective/span.h"
 
 struct timeline {
     int ranks;

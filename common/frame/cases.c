@@ -2,7 +2,7 @@
 
 #include "base/die.h"
 #include "base/memory.h"
-#include "collective/spans.h"
+#include "collective/span.h"
 #include "frame/blind.h"
 #include "report/guess.h"
 

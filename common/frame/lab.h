@@ -15,7 +15,7 @@
 #include "base/csv.h"
 #include "base/die.h"
 #include "card/brief.h"
-#include "collective/spans.h"
+#include "collective/span.h"
 #include "frame/lab_spec.h"
 #include "world/world.h"
 

@@ -2,7 +2,7 @@
 
 #include "base/csv.h"
 #include "base/memory.h"
-#include "collective/spans.h"
+#include "collective/span.h"
 
 #include <math.h>
 #include <stdbool.h>

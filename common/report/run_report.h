@@ -6,7 +6,7 @@
 #include "analysis/memory_count.h"
 #include "base/csv.h"
 #include "base/files.h"
-#include "card/predict.h"
+#include "card/prediction.h"
 #include "model/tokens.h"
 #include "options/memory_estimate.h"
 #include "options/run.h"

@@ -1,6 +1,6 @@
 /* test_buckets.c: test that buckets cover every float once, that no bucket starts before backward has produced it, and
  * that exposed time adds up. */
-#include "card/predict.h"
+#include "card/prediction.h"
 #include "collective/buckets.h"
 #include "support/between.h"
 #include "support/unit.h"

@@ -2,7 +2,7 @@
 #ifndef LOCKSTEP_TRACE_NAMES_H
 #define LOCKSTEP_TRACE_NAMES_H
 
-#include "collective/spans.h"
+#include "collective/span.h"
 #include "trace_json.h"
 
 /* Return the phase that an annotation or a range of operators stands for; SPAN_PHASES if it is none. */

@@ -6,7 +6,7 @@
 #ifndef LOCKSTEP_TRACE_RANK_H
 #define LOCKSTEP_TRACE_RANK_H
 
-#include "collective/spans.h"
+#include "collective/span.h"
 #include "trace_json.h"
 #include "trace_names.h"
 

@@ -31,7 +31,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/stats.h"
-#include "card/predict.h"
+#include "card/prediction.h"
 #include "claims/expression.h"
 #include "options/options.h"
 
