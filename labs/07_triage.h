@@ -80,14 +80,18 @@ struct worker_queue queue_of(const struct options *o, const struct card *card);
 /* Costs that the formula takes from the card. */
 extern const struct own_cost costs[];
 
-/* Run a branch, and return medians of its passes' seconds. */
+/* Run a branch, and return medians of its passes' seconds: after matrix products, which slow down a core (frequency.h), or by itself. A GPU
+ * computes both alike. */
 struct passes {
     double forward, backward, both;
 };
-struct passes time_branch(struct branch_settings of, int repeats, struct world *world);
+enum branch_place { BY_ITSELF, IN_STEP };
+struct passes time_branch(struct branch_settings of, int repeats, enum branch_place place, struct world *world);
 
-/* Return what the card says: the seconds of a branch's forward and backward, and of an operation of it with its launch. */
+/* Return what the card says: the seconds of a branch's forward and backward, without what its work loses after products, and with it; and
+ * of an operation of it with its launch. Launches are measured after products. */
 double branch_pass(const struct card *card, struct branch_settings of);
+double branch_pass_in_step(const struct card *card, struct branch_settings of);
 double operation_pass(const struct card *card, struct branch_settings of, int number, bool is_backward);
 
 /* Table operations.csv: each operation of the branches, and the product of the model's hidden layer, beside the ceilings. */

@@ -47,6 +47,16 @@ double branch_pass(const struct card *card, struct branch_settings of)
     return branch_seconds(of, false, cost_of_card, card) + branch_seconds(of, true, cost_of_card, card);
 }
 
+static double branch_work_seconds(const struct card *card, struct branch_settings of)
+{
+    return branch_terms(of, false, cost_of_card, card).work + branch_terms(of, true, cost_of_card, card).work;
+}
+
+double branch_pass_in_step(const struct card *card, struct branch_settings of)
+{
+    return branch_pass(card, of) + frequency_lost(card, branch_work_seconds(card, of));
+}
+
 double operation_pass(const struct card *card, struct branch_settings of, int number, bool is_backward)
 {
     const struct pointwise_back call = branch_operation(of, number);
@@ -94,12 +104,14 @@ struct worker_queue queue_of(const struct options *o, const struct card *card)
 {
     const struct local_cost cost = card_local(card, o->run.ranks);
     const double transfer = transfer_of(o, card);
-    double all = 0, on_core = 0, branch = 0;
+    double all = 0, on_core = 0, branch = 0, work = 0;
     if (!o->from_memory)
         all = batch_seconds(o, card, &on_core);
-    for (int i = 0; i < BRANCHES; i++)
+    for (int i = 0; i < BRANCHES; i++) {
         branch += o->branch[i].passes * branch_pass(card, o->branch[i].of);
-    branch = frequency_seconds(card, branch); /* it follows the model's products */
+        work += o->branch[i].passes * branch_work_seconds(card, o->branch[i].of);
+    }
+    branch += frequency_lost(card, work);
     const double cores = card->place[0].cores > 0 ? card->place[0].cores : card->cores;
     return (struct worker_queue){ .workers = o->workers,
                                   .ahead = WORKER_QUEUE_AHEAD,

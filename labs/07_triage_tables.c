@@ -27,11 +27,11 @@ void write_launch_sweep(struct lab *lab, const struct options *o, struct csv *cs
     for (int i = 0; i < SIZES; i++) {
         struct branch_settings of = { .kind = BRANCH_MICRO, .blocks = BLOCKS, .rows = 1, .cols = FIRST << i };
         floats[i] = of.cols;
-        eager[i] = time_branch(of, REPEATS, lab_world(lab)).both;
-        expected[i] = branch_pass(lab_card(lab), of);
+        eager[i] = time_branch(of, REPEATS, IN_STEP, lab_world(lab)).both;
+        expected[i] = branch_pass_in_step(lab_card(lab), of);
         of.way = BRANCH_REPLAY;
-        const double replay = time_branch(of, REPEATS, lab_world(lab)).both,
-                     replay_expected = branch_pass(lab_card(lab), of);
+        const double replay = time_branch(of, REPEATS, IN_STEP, lab_world(lab)).both,
+                     replay_expected = branch_pass_in_step(lab_card(lab), of);
         const double operations = 2.0 * of.blocks * branch_operations(of.kind);
         if (csv)
             do {
@@ -60,7 +60,7 @@ void write_roofline(struct lab *lab, const struct options *base, struct csv *csv
         const struct branch_settings of = o.branch[0].of;
         if (of.kind == BRANCH_NONE)
             continue;
-        const double seconds = time_branch(of, of.kind == BRANCH_MICRO ? REPEATS : 3, lab_world(lab)).both;
+        const double seconds = time_branch(of, of.kind == BRANCH_MICRO ? REPEATS : 3, IN_STEP, lab_world(lab)).both;
         const struct eager_count forward = branch_work(of, false), backward = branch_work(of, true);
         const double bytes = forward.work.bytes + backward.work.bytes, flops = forward.work.flops + backward.work.flops;
         if (csv)
@@ -70,7 +70,7 @@ void write_roofline(struct lab *lab, const struct options *base, struct csv *csv
                 csv_number(csv, "bytes", bytes);
                 csv_number(csv, "flops", flops);
                 csv_ms(csv, "pass_ms", seconds);
-                csv_ms(csv, "predicted_ms", branch_pass(card, of));
+                csv_ms(csv, "predicted_ms", branch_pass_in_step(card, of));
                 csv_number(csv, "flops_per_byte", flops / bytes);
                 csv_number(csv, "GFLOP_per_s", flops / seconds / 1e9);
                 csv_number(csv, "GB_per_s", bytes / seconds / 1e9);

@@ -107,10 +107,10 @@ double frequency_measure(const struct own_where *where, int which)
     return which == FREQUENCY_RATIO ? fmax(1, stats_lower_median(first, FIRST) / full) : fmax(0, lost);
 }
 
-double frequency_seconds(const struct card *card, double seconds)
+double frequency_lost(const struct card *card, double seconds)
 {
     const double ratio = card_cost(card, "slowed_ratio"), lost = card_cost(card, "slowed_lost_s");
-    return isnan(ratio) || isnan(lost) ? seconds : seconds + fmin((ratio - 1) * seconds, lost);
+    return isnan(ratio) || isnan(lost) ? 0 : fmin((ratio - 1) * seconds, lost);
 }
 
 void frequency_recover(void)

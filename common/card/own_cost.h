@@ -43,7 +43,7 @@ struct own_cost {
     int which; /* argument of measure(), so that rows may share a function */
 };
 
-enum { OWN_COSTS_MOST = 52, OWN_COST_NAME = 40, OWN_COST_WHAT = 64, OWN_COST_UNIT = 16 };
+enum { OWN_COSTS_MOST = 56, OWN_COST_NAME = 40, OWN_COST_WHAT = 64, OWN_COST_UNIT = 16 };
 
 /* Those of the card, by value because ranks send the card to each other. NaN: not measured. */
 struct own_costs {

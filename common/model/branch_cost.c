@@ -150,10 +150,10 @@ static int enqueued(struct branch_settings of, bool is_backward)
     return is_backward ? way + !is_fused + 2 * is_norm + (is_fused && is_norm) : way + 1;
 }
 
-double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
+struct branch_terms branch_terms(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
 {
     if (of.kind == BRANCH_NONE)
-        return 0;
+        return (struct branch_terms){ 0 };
     const double operations = of.blocks * branch_operations(of.kind), edges = branch_edge_bytes(of, is_backward),
                  enqueue = cost(machine, "enqueue_s");
     double launches = enqueue > 0 ? enqueued(of, is_backward) * enqueue : 0,
@@ -164,7 +164,13 @@ double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *
         launches += operations * cost(machine, is_backward ? "dispatch_back_s" : "dispatch_s");
     if (of.way == BRANCH_REPLAY)
         launches += operations * cost(machine, "call_s");
-    return cost(machine, "is_async") > 0 ? larger(launches, work) : launches + work;
+    return (struct branch_terms){ launches, work };
+}
+
+double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine)
+{
+    const struct branch_terms terms = branch_terms(of, is_backward, cost, machine);
+    return cost(machine, "is_async") > 0 ? larger(terms.launches, terms.work) : terms.launches + terms.work;
 }
 
 static double property(const void *machine, const char *name)

@@ -35,7 +35,13 @@
 /* Return a cost of the machine by name. */
 typedef double branch_cost(const void *machine, const char *name);
 
-/* Return the seconds of forward or backward; 0 for BRANCH_NONE. */
+/* Return the two terms of forward or backward, in seconds; 0 for BRANCH_NONE. */
+struct branch_terms {
+    double launches, work;
+};
+struct branch_terms branch_terms(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine);
+
+/* Return the seconds of both, one after the other or at once. */
 double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine);
 
 /* Return those of a single operation without its launch, as a part of a chain whose tensors take so many bytes (branch_bytes()). */
