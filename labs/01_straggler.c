@@ -176,6 +176,7 @@ static const struct lab_spec spec = {
     .refuse = refuse,
     .most_samples = most_samples,
     .deal = deal,
+    .costs = pause_costs,
     .predict = predict,
     .hidden_option = "--slow-rank",
     .culprit = culprit,  /* the rank that the case delays */

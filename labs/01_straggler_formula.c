@@ -78,6 +78,7 @@ static struct load load_of(const struct options *o, const struct card *card, int
     if (o->run.ahead) {
         double left = fmax(0, on_core - (local - rank_cost.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
+        load.data_is_rest = true;
         load.data =
             on_core < all ? fmax(0, all - load.local * card_contention_slowdown(card, o->run.ranks) - transfer) : 0;
     }

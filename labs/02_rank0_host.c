@@ -148,6 +148,7 @@ static const struct lab_spec spec = {
     .rows = rows,
     .options_size = sizeof(struct options),
     .uses = uses,
+    .costs = pause_costs,
     .predict = predict,
     .culprit = culprit,
     .asked = "barrier_ws4",

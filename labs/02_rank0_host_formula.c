@@ -64,6 +64,8 @@ struct prediction predict(const struct options *o, const struct card *card)
         most = fmax(most, host / period);
         sum += host / period;
     }
+    for (int rank = 0; rank < ranks; rank++)
+        loads[rank].pause = most;
     struct prediction prediction = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
     if (o->in_helper && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
         prediction.data = (double)NAN; /* on which core the helper computes is unknown, so the step is, too */

@@ -28,6 +28,7 @@ const struct own_cost token_costs[] = {
     { "mapped_widen_s",  OWN_SECONDS, "… in a block, mapped",            "ns", 1e9,  PARTS_MEMORY, measure, PART_MAPPED_WIDEN },
     { "allocation_s",    OWN_SECONDS, "an allocation takes",             "us", 1e6,  PARTS_MEMORY, measure, PART_ALLOCATION },
     { "handoff_s",       OWN_SECONDS, "taking a helper's batch takes",   "us", 1e6,  PARTS_MEMORY, measure, PART_HANDOFF },
+    PAUSE_COSTS,
     { 0 },
 };
 /* clang-format on */
@@ -41,7 +42,7 @@ double token_cost(const struct card *card, const char *name)
 struct token_parts parts_on(const struct card *card)
 {
     struct token_parts parts = { { 0 } };
-    for (const struct own_cost *cost = token_costs; cost->name; cost++)
-        parts.of[cost->which] = token_cost(card, cost->name);
+    for (int part = 0; part < PART_ASK; part++)
+        parts.of[token_costs[part].which] = token_cost(card, token_costs[part].name);
     return parts;
 }

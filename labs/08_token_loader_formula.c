@@ -82,6 +82,7 @@ static struct load load_of(const struct options *o, const struct card *card, dou
     load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);
     load.data = handoff + fmax(0, fetch - load.local * card_contention_slowdown(card, ranks) - transfer - handoff);
     load.cpu = load.local + handoff;
+    load.data_is_rest = true;
     return load;
 }
 

@@ -143,11 +143,13 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     struct check_failures wrong = collective_costs_measure(&card->collectives, world, uses, &setting);
     if (uses->messages && !p2p_cost_is_known(&card->p2p))
         p2p_cost_measure(&card->p2p, world);
-    if (device_computes())
-        own_costs_measure(&card->own, world, bench->workload, bench->run,
+    if (device_computes()) {
+        choose_batch(bench);
+        own_costs_measure(&card->own, world, (struct own_where){ NULL, bench->workload, bench->run, bench->shapes },
                           world_is_simulated() ? 1 : card_busy_ranks(card), uses->own);
-    else
+    } else {
         own_costs_read(&card->own, uses->own);
+    }
     measure_transfer(card, bench, uses);
     share_card(card, world, uses->own != NULL);
     return wrong;

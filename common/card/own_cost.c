@@ -167,16 +167,17 @@ static void measure_in_turns(struct own_costs *costs, const struct own_cost *lis
             find(costs, list[i].name)->value = own_cost_value(list[i].kind, mean_of(&all[i]));
 }
 
-void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload,
-                       const struct run *run, int busy, const struct own_cost *list)
+void own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
+                       const struct own_cost *list)
 {
     own_costs_make_room(costs, list);
     if (own_costs_cover(costs, list))
         return;
     struct world *together = world_first(world, busy);
+    where.together = together;
     if (together) {
         frequency_recover(); /* from steps */
-        measure_in_turns(costs, list, &(struct own_where){ together, workload, run });
+        measure_in_turns(costs, list, &where);
         world_leave(together);
     }
     world_park(world);

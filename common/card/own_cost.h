@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 struct run;
+struct shape_bench;
 struct workload;
 struct world;
 
@@ -19,11 +20,13 @@ enum own_cost_kind {
     OWN_STAYS    /* of anything else, such as a disk: it is not measured again */
 };
 
-/* Where a cost is measured: by all ranks of `together` at once, that train this model; of the run, the batch size counts. */
+/* Where a cost is measured: by all ranks of `together` at once, that train this model; of the run, the batch size counts. `steps`: local
+ * steps with the usual batch. */
 struct own_where {
     struct world *together;
     const struct workload *workload;
     const struct run *run;
+    struct shape_bench *steps;
 };
 
 /* A cost that a lab defines. */
@@ -80,15 +83,15 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
 /* Return the value of a cost whose seconds these are. */
 double own_cost_value(enum own_cost_kind kind, double seconds);
 
-/* all: measure those of the list that have no value, on the first `busy` ranks at once. Rank 0 then has the means of these ranks, and of
+/* all: measure those of the list that have no value, on the first `busy` ranks at once, as `where` says but for the world. Rank 0 then has the means of these ranks, and of
  * OWN_TURNS turns in which each cost is measured once. What slows down a core often lasts for tenths of a second, as the work of another
  * guest on its other hyperthread does; a cost that is measured at one time only is then too high or too low, and by a third. A cost that
  * takes long averages over such moments itself: it is measured no more after OWN_TURNS_LEAST turns in which it took OWN_ENOUGH_S. Turns that
  * others disturbed (undisturbed.h) do not count, unless there is no other. */
 enum { OWN_TURNS = 8, OWN_TURNS_LEAST = 3 };
 #define OWN_ENOUGH_S 1.0
-void own_costs_measure(struct own_costs *costs, struct world *world, const struct workload *workload,
-                       const struct run *run, int busy, const struct own_cost *list);
+void own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
+                       const struct own_cost *list);
 
 /* On a modelled machine: read all of them from the properties of this rank's host. */
 void own_costs_read(struct own_costs *costs, const struct own_cost *list);

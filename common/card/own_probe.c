@@ -14,23 +14,19 @@
 struct own_probe {
     const struct own_cost *list;
     struct world *world;
-    const struct workload *workload;
-    const struct run *run;
+    struct own_where where; /* but for its world */
     int busy;
     /* On rank 0: */
     double credit;                /* seconds that may be spent now */
     double spent[OWN_COSTS_MOST]; /* on each cost so far */
 };
 
-struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, const struct workload *workload,
-                                 const struct run *run, int busy)
+struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, struct own_where where, int busy)
 {
     if (!list || !device_computes())
         return NULL;
     struct own_probe *p = memory_new(1, sizeof *p);
-    *p = (struct own_probe){
-        .list = list, .world = world, .workload = workload, .run = run, .busy = world_is_simulated() ? 1 : busy
-    };
+    *p = (struct own_probe){ .list = list, .world = world, .where = where, .busy = world_is_simulated() ? 1 : busy };
     return p;
 }
 
@@ -53,7 +49,8 @@ static int measure_next(struct own_probe *p, struct world *together, const bool 
         return chosen;
     const double began = world_wall();
     const struct undisturbed since = undisturbed_begin();
-    *seconds = own_cost_seconds(&p->list[chosen], &(struct own_where){ together, p->workload, p->run });
+    p->where.together = together;
+    *seconds = own_cost_seconds(&p->list[chosen], &p->where);
     if (!undisturbed(since, together))
         *seconds = (double)NAN;
     const double took = world_wall() - began;

@@ -11,9 +11,9 @@
 
 struct own_probe;
 
-/* all: open a probe of the list, whose costs the first `busy` ranks measure at once. NULL: there is no list, or the machine is only modelled. */
-struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, const struct workload *workload,
-                                 const struct run *run, int busy);
+/* all: open a probe of the list, whose costs the first `busy` ranks measure at once, as `where` says but for the world. NULL: there is no
+ * list, or the machine is only modelled. */
+struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, struct own_where where, int busy);
 
 /* all: measure some. Rank 0 gets them in now->at, by their places in `costs`, with weight 1, but none that others disturbed. NULL: none. */
 void own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_now *now);

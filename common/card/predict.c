@@ -1,6 +1,7 @@
 #include "card/predict.h"
 
 #include "base/memory.h"
+#include "card/pause.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -131,10 +132,37 @@ struct load predict_load(const struct card *card, int ranks, struct work batch)
     return (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
 }
 
+/* Return a load with what its work loses after the pauses of a step, if the last rank needs `last` seconds: it sleeps, and it waits. Add to
+ * `sums` what its part of the collective loses. */
+static struct load after_pauses(const struct card *card, struct load load, double last, double *sums)
+{
+    const double asleep = asleep_of(&load) + load.pause, waits = laps_of(&load) * (last - total(&load)),
+                 lost = pause_lost(card, asleep) + pause_lost(card, waits) / laps_of(&load);
+    *sums += pause_lost_sum(card, asleep + waits) / laps_of(&load);
+    load.data -= load.data_is_rest ? fmin(lost, fmin(asleep_of(&load), load.data)) : 0;
+    load.local += lost;
+    load.cpu += lost;
+    return load;
+}
+
+/* Write the loads with what they lose after pauses. Return what the collective loses. Ranks that share cores never pause: others work
+ * meanwhile. */
+static double add_pauses(const struct card *card, const struct load *loads, int ranks, struct load *after)
+{
+    double last = 0, sums = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        last = fmax(last, total(&loads[rank]));
+    for (int rank = 0; rank < ranks; rank++)
+        after[rank] = card_is_oversubscribed(card, ranks) ? loads[rank] : after_pauses(card, loads[rank], last, &sums);
+    return sums / ranks;
+}
+
 struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
                                double transfer)
 {
-    struct prediction p = { .transfer = transfer };
+    struct load *after = memory_new((size_t)ranks, sizeof *after);
+    const double lost = add_pauses(card, loads, ranks, after);
+    struct prediction p = { .transfer = transfer > 0 ? transfer + lost : transfer };
     struct load *on_host = memory_new((size_t)ranks, sizeof *on_host); /* the loads on one host */
     double slowest = 0;
     int hosts = 1;
@@ -146,7 +174,7 @@ struct prediction predict_step(const struct card *card, const struct load *loads
             if (card_host(card, rank) != host)
                 continue;
             capacity = card_parallel_capacity(card, rank);
-            on_host[count++] = slow_down(loads[rank], card_rank_slowdown(card, rank));
+            on_host[count++] = slow_down(after[rank], card_rank_slowdown(card, rank));
         }
         bool is_shared = count > capacity;
         p.is_timeshared |= is_shared;
@@ -154,6 +182,7 @@ struct prediction predict_step(const struct card *card, const struct load *loads
                                           : add_apart(&p, on_host, count, 1.0 / ranks));
     }
     free(on_host);
+    free(after);
     double mean = p.data + p.local + p.host;
     p.wait = fmax(slowest - mean, spread);
     return p;

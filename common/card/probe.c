@@ -122,6 +122,11 @@ void probe_warm_up(struct probe *p)
         p->short_plan.is_warm = !world_is_simulated();
 }
 
+struct shape_bench *probe_steps(const struct probe *p)
+{
+    return p ? p->bench : NULL;
+}
+
 void probe_close(struct probe *p)
 {
     if (!p)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 struct probe;
+struct shape_bench;
 struct world;
 
 /* all: open the probe and its collective. It trains this rank's `trainer`, which must be restarted before it goes on, and whose buffers
@@ -48,6 +49,9 @@ struct card_probe probe_local_step(struct probe *probe);
 
 /* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. */
 double probe_transfer(struct probe *probe, int pairs);
+
+/* Return the local steps of a probe, with the usual batch; NULL of NULL. */
+struct shape_bench *probe_steps(const struct probe *probe);
 
 /* all: close a probe; NULL is allowed. */
 void probe_close(struct probe *probe);

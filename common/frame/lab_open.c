@@ -256,7 +256,9 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
         probe_warm_up(lab->probe);
     const struct card_uses uses = lab_spec_uses(spec, base);
     probe_larger(lab->probe, probe_larger_bytes(&uses, workload_of(base), lab->run.ranks, world_is_simulated()));
-    lab->own_probe = own_probe_open(spec->costs, lab->world, workload_of(base), &lab->run, card_busy_ranks(&lab->card));
+    lab->own_probe = own_probe_open(spec->costs, lab->world,
+                                    (struct own_where){ NULL, workload_of(base), &lab->run, probe_steps(lab->probe) },
+                                    card_busy_ranks(&lab->card));
     for (int i = 0; i < lab->cases.count; i++)
         if (run_of(lab->cases.settings[i])->ranks < lab->run.ranks)
             probe_rank_alone(lab->probe);

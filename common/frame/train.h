@@ -13,6 +13,7 @@
 #include "card/frequency.h"
 #include "card/gradient_costs.h"
 #include "card/handoff.h"
+#include "card/pause.h"
 #include "card/sweep.h"
 #include "card/sweep_table.h"
 #include "card/worker_queue.h"

@@ -191,7 +191,7 @@ TEST(turns_in_which_others_had_a_core_do_not_count)
 {
     static const struct own_cost list[] = { { "half_s", OWN_SECONDS, "", "", 1, 0, half_disturbed, 0 }, { 0 } };
     struct own_costs costs = { 0 };
-    own_costs_measure(&costs, world, NULL, NULL, world_size(world), list);
+    own_costs_measure(&costs, world, (struct own_where){ 0 }, world_size(world), list);
     if (world_rank(world) > 0 || world_size(world) > world_cores(world) || card_is_brief())
         return; /* ranks that share cores take them from each other */
     assert_true(own_costs_value(&costs, "half_s") <= 1);
@@ -248,7 +248,7 @@ TEST(a_rate_is_a_mean_of_seconds)
     static const struct own_cost list[] = { { "rate", OWN_RATE, "", "", 1, 0, rate, 0 }, { 0 } };
     struct own_costs costs = { 0 };
     turn = 0;
-    own_costs_measure(&costs, world, NULL, NULL, world_size(world), list);
+    own_costs_measure(&costs, world, (struct own_where){ 0 }, world_size(world), list);
     const double off = own_costs_value(&costs, "rate") - (card_is_brief() ? 2 : 3);
     assert_true(world_rank(world) > 0 || (off > -1e-12 && off < 1e-12));
 }
@@ -271,7 +271,7 @@ TEST(a_long_cost_is_measured_in_fewer_turns)
                                             { 0 } };
     struct own_costs costs = { 0 };
     enough_calls = calls = 0;
-    own_costs_measure(&costs, world, NULL, NULL, world_size(world), list);
+    own_costs_measure(&costs, world, (struct own_where){ 0 }, world_size(world), list);
     assert_int_equal(enough_calls, card_is_brief() ? 1 : OWN_TURNS_LEAST);
     assert_int_equal(calls, card_is_brief() ? 1 : OWN_TURNS);
     assert_true(world_rank(world) > 0 || own_costs_value(&costs, "long_s") == 0.5);
@@ -306,7 +306,7 @@ TEST(own_probes_measure_what_they_have_time_for)
                                             { 0 } };
     struct own_costs costs = { 0 };
     own_costs_make_room(&costs, list);
-    struct own_probe *probe = own_probe_open(list, world, NULL, NULL, world_size(world));
+    struct own_probe *probe = own_probe_open(list, world, (struct own_where){ 0 }, world_size(world));
     struct own_now now[PROBES] = { 0 };
     long_calls = calls = 0;
     for (int i = 0; i < PROBES; i++)
