@@ -162,7 +162,8 @@ struct prediction predict_step(const struct card *card, const struct load *loads
 {
     struct load *after = memory_new((size_t)ranks, sizeof *after);
     const double lost = add_pauses(card, loads, ranks, after);
-    struct prediction p = { .transfer = transfer > 0 ? transfer + lost : transfer };
+    struct prediction p = { .transfer = transfer };
+    p.transfer += transfer > 0 ? lost : 0;
     struct load *on_host = memory_new((size_t)ranks, sizeof *on_host); /* the loads on one host */
     double slowest = 0;
     int hosts = 1;

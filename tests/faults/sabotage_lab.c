@@ -5,6 +5,7 @@
  *     SABOTAGE_RANK=R       only on this rank; unset: on all ranks
  *     SABOTAGE_CALL=N       at the n-th all-reduce of the gradients, from 0 on; for `early`, the n-th that is started
  *     SABOTAGE_FLOATS=N     number of elements of an all-reduce of the gradients */
+#include "card/own_probe.h"
 #include "card/probe.h"
 #include "collective/engine.h"
 #include "device/device.h"
@@ -150,6 +151,27 @@ double __wrap_probe_transfer(struct probe *probe, int pairs)
     const double seconds = __real_probe_transfer(probe, pairs);
     here.probes = false;
     return seconds;
+}
+
+void __real_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_now *now);
+void __wrap_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_now *now);
+void __wrap_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_now *now)
+{
+    here.probes = true;
+    __real_own_probe_measure(probe, costs, now);
+    here.probes = false;
+}
+
+void __real_own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
+                              const struct own_cost *list);
+void __wrap_own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
+                              const struct own_cost *list);
+void __wrap_own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
+                              const struct own_cost *list)
+{
+    here.probes = true;
+    __real_own_costs_measure(costs, world, where, busy, list);
+    here.probes = false;
 }
 
 /* --- kernels ---------------------------------------------------------------------------------------------------- */
