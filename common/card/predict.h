@@ -16,19 +16,19 @@
 /* Work of one rank per step, in seconds; on a machine whose hosts differ, seconds on the fastest host. */
 struct load {
     double data, local, host;
-    double cpu;   /* the part that occupies a core; the rank sleeps for the rest, before it */
-    double after; /* the part of `local` and `cpu` after the collective, when all ranks are awake: the update */
-    int laps;     /* steps from one collective to the next; in each the rank sleeps, then works; 0 means 1 */
-    double pause; /* seconds per step that it also sleeps or waits, which the lab adds itself */
-    bool
-        data_is_rest; /* its sleep for data is what is left of a fetch beside the step: shorter where the step is longer */
+    double cpu;        /* the part that occupies a core; the rank sleeps for the rest, before it */
+    double after;      /* the part of `local` and `cpu` after the collective, when all ranks are awake: the update */
+    int laps;          /* steps from one collective to the next; in each the rank sleeps, then works; 0 means 1 */
+    double pause;      /* seconds per step that it also sleeps or waits, which the lab adds itself */
+    bool data_is_rest; /* it sleeps for what a fetch beside the step still needs: shorter where the step is longer */
 };
 
 /* Return the load of a rank with a batch of this work per step while `ranks` train at once. */
 struct load predict_load(const struct card *card, int ranks, struct work batch);
 
-/* Predict a step. Where the card has the costs of pauses (pause.h), ranks that sleep or wait lose data from their caches. `spread`: seconds by which the slowest of equal ranks exceeds their mean (the card's jitter). `transfer`: the
- * collectives of a step. The card gives each rank's host, its parallel capacity and its slowdown. */
+/* Predict a step. `spread`: seconds by which the slowest of equal ranks exceeds their mean (the card's jitter). `transfer`: the
+ * collectives of a step. The card gives each rank's host, its parallel capacity and its slowdown, and what a step loses after ranks have
+ * slept or waited, if it was measured (pause.h). */
 struct prediction predict_step(const struct card *card, const struct load *loads, int ranks, double spread,
                                double transfer);
 
