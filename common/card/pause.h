@@ -1,9 +1,9 @@
 /* pause: a step after a pause takes longer. While the ranks sleep or wait, other programs and other guests of this machine's host fill the
- * caches that cores share, and the step reads parameters, gradients and moments from memory again. Code without data loses nothing, and a
- * rank that waits loses as much as one that sleeps.
+ * caches that cores share, and the step reads parameters, gradients and moments from memory again. Code that reads no large
+ * arrays loses nothing, and a rank that waits loses as much as one that sleeps.
  *
  * Measured on two cores of an Intel Xeon (2026-11-28): after 5, 20 and 40 ms, products with 12 MiB of parameters lost 0.5 to 1.0, 0.7 to
- * 3.1 and 1.4 to 3.5 ms, all of it in the first reading. */
+ * 3.1 and 1.4 to 3.5 ms, all of it when they were first read. */
 #ifndef LOCKSTEP_PAUSE_H
 #define LOCKSTEP_PAUSE_H
 
@@ -11,8 +11,8 @@
 
 struct card;
 
-/* Measure function of the rows below, on ranks that pause together: the seconds that a local step takes longer after a short pause and after
- * a long one, and an all-reduce of the gradients after a long one; 0 for one rank. 0 for simulated ranks, which pause in virtual time. */
+/* Measure function of the rows below, on ranks that pause together. Return the extra seconds of a local step after a short pause, of one after
+ * a long pause, or of an all-reduce of the gradients after a long pause (0 for one rank). 0 for simulated ranks, which pause in virtual time. */
 enum pause_cost { PAUSE_SHORT, PAUSE_LONG, PAUSE_SUM };
 double pause_measure(const struct own_where *where, int which);
 

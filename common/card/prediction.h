@@ -15,7 +15,7 @@ struct prediction {
 double predict_exposed(const double *before, const double *seconds, int count);
 
 /* Let so many seconds of the transfer pass within the ranks' own work: cores that carry messages do so in each call to the library, so
- * those started during backward lengthen backward. The step stays as long. */
+ * those started during backward lengthen it. The transfer becomes shorter by as much, so the step stays as long. */
 void predict_carried(struct prediction *prediction, double seconds);
 
 /* Return the predicted step: the sum of all terms. */
@@ -25,8 +25,8 @@ double prediction_step(const struct prediction *prediction);
 struct prediction predict_mixed(const struct prediction *spared, const struct prediction *hit, double hit_share);
 
 /* Return 1 - (1 - p)^ranks: the probability that at least one of `ranks` is hit, each independently with probability p. All
- * ranks wait for a rank that is hit. So a stall S that each rank suffers in a share p of its steps costs every rank this share
- * of S. */
+ * ranks wait for a rank that is hit. So a stall S that each rank suffers in a share p of its steps costs every rank the result
+ * times S per step. */
 double predict_any(double p, int ranks);
 
 /* Return the expected number of balls in the fullest box if `draws` balls fall into `boxes` boxes at random. A stall that hits

@@ -18,7 +18,7 @@ enum span_kind {
     SPAN_BACKWARD, /* loss to gradients, with the collectives called meanwhile */
     SPAN_HOST,     /* host work that is not training */
     SPAN_UPDATE,   /* the optimizer */
-    SPAN_OTHER,    /* of another program's job: work that its trace does not name; sums count it as host */
+    SPAN_OTHER,    /* only of traces of other programs: work without a name; sums count it as host */
     SPAN_PHASES,   /* --- kinds below are collectives, in the order of enum collective_kind --- */
     SPAN_ALL_REDUCE = SPAN_PHASES,
     SPAN_ALL_GATHER,

@@ -90,6 +90,11 @@ for column in $(grep -ohE 'csv_[a-z]+\(csv, "[a-z0-9_]+"' common/report/run_repo
     grep -q "\`$column\`" notebooks-md/{tables,your_own_job}.md || complain "notebooks-md/tables.md explains every column" "$column"
 done
 
+# Texts about the sources name files that exist; NN and name stand for a lab's.
+while IFS=: read -r text path; do
+    [ -e "$path" ] || compgen -G "$path" >/dev/null || complain "a file that a text names exists" "$text: $path"
+done < <(grep -oE '`(common|tools|tests|labs|cmake|plots)/[A-Za-z0-9_./*-]+`' CONTRIBUTING.md docs/*.md | tr -d '`' | grep -vE 'NN|_name\.')
+
 # A lab has one question: its first line, which run_all.sh --list shows, equals that of its lab spec, which --help shows.
 for lab in "${labs[@]}"; do
     asked=$(sed -n 's/^ *\.question = "\(.*\)",$/\1/p' "labs/$lab.c")
