@@ -93,7 +93,7 @@ done
 # Texts about the sources name files that exist; NN and name stand for a lab's.
 while IFS=: read -r text path; do
     [ -e "$path" ] || compgen -G "$path" >/dev/null || complain "a file that a text names exists" "$text: $path"
-done < <(grep -oE '`(common|tools|tests|labs|cmake|plots)/[A-Za-z0-9_./*-]+`' CONTRIBUTING.md docs/*.md | tr -d '`' | grep -vE 'NN|_name\.')
+done < <(grep -oE '`(common|tools|tests|labs|cmake|plots)/[A-Za-z0-9_./*-]+`' CONTRIBUTING.md docs/*.md | tr -d '`' | grep -vE 'NN|NAME|_name\.')
 
 # A lab has one question: its first line, which run_all.sh --list shows, equals that of its lab spec, which --help shows.
 for lab in "${labs[@]}"; do
