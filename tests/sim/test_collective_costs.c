@@ -65,6 +65,11 @@ struct stamps {
     double start, end;
 };
 
+static double bytes_of(const struct collective_use *use, int size)
+{
+    return use->kind == BARRIER ? 0 : held_out[size];
+}
+
 /* Let all ranks begin at the same time of a simulated clock. Real ranks train a little after a barrier, so that they arrive as in a
  * training step, one a little later than the other. */
 static void start_together(void)
@@ -117,26 +122,39 @@ static struct collective_op op_of(enum collective_kind kind, const struct group 
     return in_group(group, ops[kind]);
 }
 
-/* Return the median seconds of a collective, on rank 0. `group` is NULL on ranks that do not take part. */
-static double find_seconds(struct collective *c, const struct collective_use *use, const struct group *group,
-                           double bytes, struct buffers buffers)
+/* Return the seconds of a collective, on rank 0. `group` is NULL on ranks that do not take part. */
+static double find_once(struct collective *c, const struct collective_use *use, const struct group *group, double bytes,
+                        struct buffers buffers)
+{
+    struct stamps *all = memory_new((size_t)world_size(world), sizeof *all);
+    start_together();
+    struct stamps mine = { .start = world_now() };
+    if (group)
+        collective_run(c, op_of(use->kind, group, (size_t)(bytes / sizeof(float)), buffers));
+    mine.end = world_now();
+    world_gather(world, &mine, sizeof mine, all);
+    const double seconds = world_rank(world) == 0 ? seconds_of(all, use->group) : 0;
+    free(all);
+    return seconds;
+}
+
+/* Find the median seconds of each held-out size of a collective, on rank 0. Sizes take turns, as on the card, so that a call finds in the
+ * caches what another size has left there. Return the number of sizes. */
+static int find_seconds(struct collective *c, const struct collective_use *use, const struct group *group,
+                        struct buffers buffers, double seconds[SIZES])
 {
     enum { REPEATS = 15 };
     const int repeats = world_is_simulated() ? 1 : REPEATS;
-    double seconds[REPEATS];
-    struct stamps *all = memory_new((size_t)world_size(world), sizeof *all);
-    for (int i = -!world_is_simulated(); i < repeats; i++) { /* real ranks warm up */
-        start_together();
-        struct stamps mine = { .start = world_now() };
-        if (group)
-            collective_run(c, op_of(use->kind, group, (size_t)(bytes / sizeof(float)), buffers));
-        mine.end = world_now();
-        world_gather(world, &mine, sizeof mine, all);
-        if (i >= 0 && world_rank(world) == 0)
-            seconds[i] = seconds_of(all, use->group);
-    }
-    free(all);
-    return world_rank(world) == 0 ? stats_quantile(seconds, repeats, 0.5) : 0;
+    double found[SIZES][REPEATS];
+    int sizes = 0;
+    while (sizes < SIZES && held_out[sizes] <= use->bytes)
+        sizes++;
+    for (int i = -!world_is_simulated(); i < repeats; i++) /* real ranks warm up */
+        for (int size = 0; size < sizes; size++)
+            found[size][i < 0 ? 0 : i] = find_once(c, use, group, bytes_of(use, size), buffers);
+    for (int size = 0; size < sizes; size++)
+        seconds[size] = stats_quantile(found[size], repeats, 0.5);
+    return sizes;
 }
 
 /* --- the comparison --------------------------------------------------------------------------------------------- */
@@ -181,15 +199,13 @@ static bool judge(const struct card *card, const struct collective_use *use, con
 static bool compare_use(const struct card *card, struct collective *c, const struct collective_use *use,
                         const struct group *group, struct buffers buffers, struct csv *csv)
 {
-    double ratios[SIZES];
-    int sizes = 0;
-    for (; sizes < SIZES && held_out[sizes] <= use->bytes; sizes++) {
-        const double bytes = use->kind == BARRIER ? 0 : held_out[sizes];
-        const double predicted = card_collective(card, use->kind, use->group, bytes),
-                     found = find_seconds(c, use, group, bytes, buffers);
-        ratios[sizes] = predicted / found;
+    double ratios[SIZES], found[SIZES];
+    const int sizes = find_seconds(c, use, group, buffers, found);
+    for (int size = 0; size < sizes; size++) {
+        const double bytes = bytes_of(use, size), predicted = card_collective(card, use->kind, use->group, bytes);
+        ratios[size] = predicted / found[size];
         if (csv)
-            write_row(csv, card, use, bytes, predicted, found);
+            write_row(csv, card, use, bytes, predicted, found[size]);
     }
     return csv ? judge(card, use, ratios, sizes) : true;
 }
