@@ -11,6 +11,7 @@ struct card_probe {
     double alone;                /* a whole local step of rank 0 while the others sleep; 0: not measured */
     double larger, larger_bytes; /* a larger all-reduce, and its size; 0: not measured */
     double jitter;               /* of the local steps, as the card has it; 0: not measured */
+    bool sums_disturbed;         /* others disturbed all-reduces so long that one of these times is theirs */
 };
 
 struct workload;

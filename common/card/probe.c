@@ -153,8 +153,8 @@ static struct visit visit_sums(struct probe *p, struct sums *sums)
                            .turn_took = took };
 }
 
-/* all: return the mean seconds of so many visits, on rank 0; 0 for none. */
-static double measure_sums(struct probe *p, struct sums *sums, int count)
+/* all: return the mean seconds of so many visits, on rank 0; 0 for none. There, set *is_disturbed if others disturbed too many. */
+static double measure_sums(struct probe *p, struct sums *sums, int count, bool *is_disturbed)
 {
     const int ranks = world_size(p->world);
     if (!sums->bench)
@@ -170,14 +170,21 @@ static double measure_sums(struct probe *p, struct sums *sums, int count)
     struct lap_times times = { 0 };
     visits_average(&visits, &times);
     visits_close(&visits);
+    *is_disturbed |= times.is_disturbed;
     return times.mean[0].passes * ranks; /* the other ranks' are 0 */
+}
+
+static double measure_transfer(struct probe *p, int pairs, bool *is_disturbed)
+{
+    if (p->gradients.bench)
+        shape_bench_fetch(p->bench);
+    return measure_sums(p, &p->gradients, pairs, is_disturbed);
 }
 
 double probe_transfer(struct probe *p, int pairs)
 {
-    if (p->gradients.bench)
-        shape_bench_fetch(p->bench);
-    return measure_sums(p, &p->gradients, pairs);
+    bool is_disturbed = false;
+    return measure_transfer(p, pairs, &is_disturbed);
 }
 
 /* all: run the laps of rank 0 while the others sleep. The times are on rank 0. */
@@ -215,9 +222,9 @@ struct card_probe probe_measure(struct probe *p, int visits)
         alone = measure_alone(p, &p->plan);
     times = p->is_alone ? alone : laps_measure(p->bench, p->world, p->world, &p->plan);
     struct card_probe probe = local_probe(&times);
-    probe.transfer = probe_transfer(p, visits / PAIR);
+    probe.transfer = measure_transfer(p, visits / PAIR, &probe.sums_disturbed);
     probe.alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0;
-    probe.larger = measure_sums(p, &p->larger, 1);
+    probe.larger = measure_sums(p, &p->larger, 1, &probe.sums_disturbed);
     probe.larger_bytes = p->larger.call.bytes;
     world_broadcast(p->world, &probe, sizeof probe);
     p->short_plan.laps = (int)fmin(SHORT_LAPS_MOST, fmax(1, round(SHORT_S / lap_seconds(times.mean[0]))));

@@ -89,7 +89,7 @@ bool lab_probe(struct lab *lab, bool is_whole, struct card_drift *drift)
     *drift = card_drift_of(card_predicts(&lab->card, workload_of(lab->base), &lab->run, now.larger_bytes), now);
     if (is_whole)
         own_probe_measure(lab->own_probe, &lab->card.own, &drift->own);
-    else
+    if (!is_whole || now.sums_disturbed)
         drift->transfer = drift->beyond = 0;
     if (!(now.passes > 0))
         drift->local = 0;

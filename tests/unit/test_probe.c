@@ -170,11 +170,31 @@ double __wrap_interference_by_others(void)
     return by_others;
 }
 
+/* And what the host of the virtual machine takes: seconds between two readings. */
+static double stolen_each_time;
 double __wrap_interference_steal_time(const char *root);
 double __wrap_interference_steal_time(const char *root)
 {
+    static double stolen;
     (void)root;
-    return 0;
+    return stolen += stolen_each_time;
+}
+
+/* A time of others is not taken for the machine's: predictions would be scaled by it. */
+TEST(sums_that_others_disturbed_are_told)
+{
+    const struct run run = run_of_world();
+    const struct card card = card_of_world();
+    struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
+    stolen_each_time = 10;
+    const struct card_probe disturbed = probe_measure(probe, PROBE_VISITS);
+    stolen_each_time = 0;
+    assert_true(disturbed.sums_disturbed == (world_size(world) > 1));
+    bool is_quiet = false;
+    for (int i = 0; i < 50 && !is_quiet; i++) /* other programs may disturb some */
+        is_quiet = !probe_measure(probe, PROBE_VISITS).sums_disturbed;
+    assert_true(is_quiet || world_size(world) > world_cores(world));
+    probe_close(probe);
 }
 
 /* In every second turn another program has the core. */
