@@ -149,11 +149,12 @@ static struct load after_pauses(const struct card *card, struct load load, doubl
  * meanwhile. */
 static double add_pauses(const struct card *card, const struct load *loads, int ranks, struct load *after)
 {
+    const bool share_cores = card_is_oversubscribed(card, ranks);
     double last = 0, sums = 0;
     for (int rank = 0; rank < ranks; rank++)
         last = fmax(last, total(&loads[rank]));
     for (int rank = 0; rank < ranks; rank++)
-        after[rank] = card_is_oversubscribed(card, ranks) ? loads[rank] : after_pauses(card, loads[rank], last, &sums);
+        after[rank] = share_cores ? loads[rank] : after_pauses(card, loads[rank], last, &sums);
     return sums / ranks;
 }
 
