@@ -34,7 +34,8 @@ static double fastest; /* flop/s of the platform's fastest host, where work has 
  * happen. So a rank computes without interruption from one collective to the next. Its timestamps in between are this point plus
  * CPU time. A static variable, because world_now() takes no argument; SMPI gives each rank its own copy. */
 static struct {
-    bool is_alone; /* the rank has its own core, and real computation is charged (not modelled) */
+    bool is_modelled; /* nothing is computed, so no computation is charged */
+    bool is_alone;    /* the rank has its own core, and real computation is charged */
     double clock, cpu;
     unsigned yields; /* side_process_yields() */
 } anchor;
@@ -91,7 +92,8 @@ struct world *world_open(double timeout)
     struct world *world = memory_new(1, sizeof *world);
     world->comm = ranks;
     bool has_core = sg_host_core_count(sg_host_self()) >= count_here(world->comm);
-    anchor.is_alone = has_core && sg_cfg_get_boolean("smpi/simulate-computation");
+    anchor.is_modelled = !sg_cfg_get_boolean("smpi/simulate-computation");
+    anchor.is_alone = has_core && !anchor.is_modelled;
     MPI_Comm_rank(world->comm, &world->rank);
     world->job = world;
     MPI_Comm_size(world->comm, &world->size);
@@ -155,6 +157,8 @@ static double make_monotonic(double stamp)
 double world_now(void)
 {
     double clock = simgrid_get_clock();
+    if (anchor.is_modelled)
+        return make_monotonic(clock);              /* SMPI would also read this thread's CPU time, twice */
     const unsigned yields = side_process_yields(); /* the CPU time since then may be that of others */
     bool has_advanced =
         clock < anchor.clock || clock > anchor.clock || yields != anchor.yields; /* it waited, slept or sent */
