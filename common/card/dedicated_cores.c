@@ -68,8 +68,7 @@ static char *purpose(const struct dedicated_cores *cores)
 {
     char cpu[CARD_NAME];
     cores_name(cpu, sizeof cpu);
-    char *words = memory_text("lockstep %s, %s, %d ranks, membus %d, %s", LOCKSTEP_VERSION, cpu, cores->ranks,
-                              cores->membus, algorithm_name());
+    char *words = memory_text("lockstep %s, %s, membus %d, %s", LOCKSTEP_VERSION, cpu, cores->membus, algorithm_name());
     for (char *dashes; (dashes = strstr(words, "--"));)
         *dashes = ' ';
     return words;
@@ -80,17 +79,18 @@ char *dedicated_cores_find(const char *folder, const char *name, const struct de
     char *path = memory_text("%s/%s", folder, name), *wanted = purpose(cores), *line = NULL;
     size_t size = 0;
     double bytes = 0;
+    int ranks = 0;
     bool is_for_us = false;
     FILE *file = card_is_fresh(path) ? fopen(path, "r") : NULL;
     while (file && getline(&line, &size, file) > 0) {
         is_for_us |= strstr(line, wanted) != NULL;
-        sscanf(line, " Messages up to %lf", &bytes);
+        sscanf(line, " Up to %d ranks, and messages up to %lf", &ranks, &bytes);
     }
     free(line);
     free(wanted);
     if (file)
         fclose(file);
-    if (is_for_us && bytes >= cores->most_bytes)
+    if (is_for_us && ranks >= cores->ranks && bytes >= cores->most_bytes)
         return path;
     free(path);
     return NULL;
@@ -116,11 +116,11 @@ char *dedicated_cores_write(const char *folder, const char *name, const struct d
             "     Speed: 1 Gflop/s by definition; measured seconds are charged as so many. Link: from all-reduces of\n"
             "     two real ranks, seconds = alpha + beta x bytes in %d range%s of the message's size.\n"
             "     For: %s.\n"
-            "     Messages up to %.0f bytes were measured. -->\n"
+            "     Up to %d ranks, and messages up to %.0f bytes, which were measured. -->\n"
             "<platform version=\"4.1\">\n  <config>\n%s",
             membus ? "One host: its ranks share what so many cores take from memory."
                    : "A host per rank: a copy of this machine's core, with its own caches and memory bus.",
-            m.ranges, m.ranges == 1 ? "" : "s", words, cores->most_bytes, plain_network);
+            m.ranges, m.ranges == 1 ? "" : "s", words, ranks, cores->most_bytes, plain_network);
     free(words);
     put_factors(file.out, "smpi/lat-factor", &m, m.latency, latency);
     put_factors(file.out, "smpi/bw-factor", &m, m.bandwidth, bandwidth);

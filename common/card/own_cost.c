@@ -100,10 +100,8 @@ struct measuring {
     double least_lost, then; /* share of a disturbed time, and what it found */
 };
 
-/* After so many disturbed times a cost needs OWN_TURNS_LEAST others, and no more. Many brief ones pass within one stretch of another program,
- * so it waits for the end of that, but PATIENCE_S at most since the first turn. */
+/* After so many disturbed times a cost needs OWN_TURNS_LEAST others, and no more; UNDISTURBED_PATIENCE_S after the first turn none. */
 enum { DISTURBED_MOST = OWN_TURNS / 2 };
-static const double PATIENCE_S = 8;
 
 /* Add a time that found `seconds`, and in which others had the core for this share. */
 static void add_time(struct measuring *cost, double seconds, double lost)
@@ -134,7 +132,8 @@ static bool choose_costs(const struct measuring *costs, int count, struct world 
         const bool is_enough = cost->times >= OWN_TURNS_LEAST && cost->took >= OWN_ENOUGH_S;
         const bool is_disturbed = cost->disturbed >= DISTURBED_MOST;
         const int turns = is_disturbed ? OWN_TURNS_LEAST : card_times(OWN_TURNS);
-        wanted[i] = wanted[i] && !is_enough && cost->times < turns && !(is_disturbed && elapsed > PATIENCE_S);
+        wanted[i] =
+            wanted[i] && !is_enough && cost->times < turns && !(is_disturbed && elapsed > UNDISTURBED_PATIENCE_S);
     }
     world_broadcast(together, wanted, (size_t)count * sizeof *wanted);
     for (int i = 0; i < count; i++)

@@ -174,17 +174,12 @@ static double measure_sums(struct probe *p, struct sums *sums, int count, bool *
     return times.mean[0].passes * ranks; /* the other ranks' are 0 */
 }
 
-static double measure_transfer(struct probe *p, int pairs, bool *is_disturbed)
+double probe_transfer(struct probe *p, int pairs, bool *is_disturbed)
 {
+    *is_disturbed = false;
     if (p->gradients.bench)
         shape_bench_fetch(p->bench);
     return measure_sums(p, &p->gradients, pairs, is_disturbed);
-}
-
-double probe_transfer(struct probe *p, int pairs)
-{
-    bool is_disturbed = false;
-    return measure_transfer(p, pairs, &is_disturbed);
 }
 
 /* all: run the laps of rank 0 while the others sleep. The times are on rank 0. */
@@ -222,7 +217,7 @@ struct card_probe probe_measure(struct probe *p, int visits)
         alone = measure_alone(p, &p->plan);
     times = p->is_alone ? alone : laps_measure(p->bench, p->world, p->world, &p->plan);
     struct card_probe probe = local_probe(&times);
-    probe.transfer = measure_transfer(p, visits / PAIR, &probe.sums_disturbed);
+    probe.transfer = probe_transfer(p, visits / PAIR, &probe.sums_disturbed);
     probe.alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0;
     probe.larger = measure_sums(p, &p->larger, 1, &probe.sums_disturbed);
     probe.larger_bytes = p->larger.call.bytes;

@@ -47,8 +47,9 @@ struct card_probe probe_measure(struct probe *probe, int visits);
  * probe_measure(). */
 struct card_probe probe_local_step(struct probe *probe);
 
-/* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. */
-double probe_transfer(struct probe *probe, int pairs);
+/* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. There, sets *is_disturbed to whether others
+ * disturbed too many. */
+double probe_transfer(struct probe *probe, int pairs, bool *is_disturbed);
 
 /* Return the local steps of a probe, with the usual batch; NULL of NULL. */
 struct shape_bench *probe_steps(const struct probe *probe);

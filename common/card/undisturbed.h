@@ -7,6 +7,10 @@
 
 struct world;
 
+/* Seconds in which a card measures again what others disturb. Many brief measurements pass within one stretch of another program, and most
+ * stretches end within this time. */
+#define UNDISTURBED_PATIENCE_S 8
+
 /* Readings of this rank at the beginning. */
 struct undisturbed {
     double by_others, stolen, began;

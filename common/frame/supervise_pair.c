@@ -14,6 +14,8 @@
 enum {
     /* Largest message, in gradients, that the link between simulated cores is measured for; the same in labs 01 to 04. */
     PAIR_TIMES = 11,
+    /* Sizes are rounded up to multiples of this, so that labs whose models have nearly the same size share a platform file. */
+    PAIR_STEP = 16 << 20,
 };
 
 /* Return the command line of a run of two real ranks that measures the card of the same model and messages into `folder`. */
@@ -60,7 +62,8 @@ static double largest_use(const struct request *request)
 
 double request_pair_bytes(const struct request *request)
 {
-    return fmax(largest_use(request), PAIR_TIMES * workload_gradient_bytes(workload_of(request->base)));
+    const double needed = fmax(largest_use(request), PAIR_TIMES * workload_gradient_bytes(workload_of(request->base)));
+    return ceil(needed / PAIR_STEP) * PAIR_STEP;
 }
 
 struct alpha_beta request_pair(const struct request *request, const char *folder, double most_bytes)

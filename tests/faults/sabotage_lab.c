@@ -143,12 +143,12 @@ struct card_probe __wrap_probe_measure(struct probe *probe, int visits)
     return measured;
 }
 
-double __real_probe_transfer(struct probe *probe, int pairs);
-double __wrap_probe_transfer(struct probe *probe, int pairs);
-double __wrap_probe_transfer(struct probe *probe, int pairs)
+double __real_probe_transfer(struct probe *probe, int pairs, bool *is_disturbed);
+double __wrap_probe_transfer(struct probe *probe, int pairs, bool *is_disturbed);
+double __wrap_probe_transfer(struct probe *probe, int pairs, bool *is_disturbed)
 {
     here.probes = true;
-    const double seconds = __real_probe_transfer(probe, pairs);
+    const double seconds = __real_probe_transfer(probe, pairs, is_disturbed);
     here.probes = false;
     return seconds;
 }
