@@ -279,11 +279,13 @@ enum card_fit calibrate_again(struct card *card, struct world *world, const stru
         return CARD_FITS; /* it is believed, or was made from the platform file */
     const struct undisturbed since = undisturbed_begin();
     struct card_probe now = probe_measure(probe, VISITS_TO_AGREE);
-    if (!undisturbed(since, world))
+    if (!undisturbed(since, world) || now.sums_disturbed)
         now = card_probe_disturbed(card, now);
     probe_close(probe);
     const enum card_fit fit = card_fit_of(card, &now, why);
     if (fit == CARD_SCALES)
         *card = card_scaled(card, &now);
+    else if (fit == CARD_SUMS_OUTDATED)
+        *card = card_without_sums(card, now);
     return fit;
 }

@@ -19,9 +19,9 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
 struct check_failures calibrate_uses(struct card *card, struct world *world, const struct workload *workload,
                                      const struct run *run, const struct card_uses *uses);
 
-/* all: compare a probe with a card measured earlier, and scale the card to the probe if that suffices (card_fit_of()). What took longer because
- * other programs had a core does not count: a new card would be no better, and takes longer beside them. If scaling does not suffice, the
- * machine or its other load has changed too much. Unless the card fits, `why` names the part furthest off. */
+/* all: compare a probe with a card measured earlier, and scale the card to the probe if that suffices (card_fit_of()). Or leave out its
+ * collectives if they alone changed too much; calibrate_uses() measures them again. What took longer because other programs had a core does not
+ * count: a new card would be no better, and takes longer beside them. Unless the card fits, `why` names the part furthest off. */
 enum card_fit calibrate_again(struct card *card, struct world *world, const struct workload *workload,
                               const struct run *run, char why[CARD_NAME]);
 

@@ -67,7 +67,7 @@ struct part {
     const char *name;
     double then, now;
 };
-enum { PARTS = 4 };
+enum { SUMS = 3, PARTS };
 
 static void list_parts(const struct card *card, const struct card_probe *probe, struct part part[PARTS])
 {
@@ -75,7 +75,7 @@ static void list_parts(const struct card *card, const struct card_probe *probe, 
     part[0] = (struct part){ "fetching a batch takes", then.fetch, probe->fetch };
     part[1] = (struct part){ "forward and backward take", then.passes, probe->passes };
     part[2] = (struct part){ "the update takes", then.update, probe->update };
-    part[3] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
+    part[SUMS] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
 }
 
 /* Return how far a part is off, relative to what is allowed; 0 for a part that the card lacks. */
@@ -93,7 +93,7 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
     static const double most = 2;
     struct part part[PARTS];
     list_parts(card, probe, part);
-    const double step = part[0].then + part[1].then + part[2].then + part[3].then;
+    const double step = part[0].then + part[1].then + part[2].then + part[SUMS].then;
     double worst = 1;
     enum card_fit fit = CARD_FITS;
     for (int i = 0; i < PARTS; i++) {
@@ -101,10 +101,9 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
         if (excess <= 1)
             continue;
         const double times = part[i].now / part[i].then;
-        if (!(times < most && times > 1 / most))
-            fit = CARD_OUTDATED;
-        else if (fit == CARD_FITS)
-            fit = CARD_SCALES;
+        const bool scales = times < most && times > 1 / most;
+        const enum card_fit of_part = scales ? CARD_SCALES : i == SUMS ? CARD_SUMS_OUTDATED : CARD_OUTDATED;
+        fit = of_part > fit ? of_part : fit; /* they are in this order */
         if (excess <= worst)
             continue;
         worst = excess;
@@ -173,5 +172,15 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
     const struct card_drift whole = card_drift_of(then, *probe);
     struct card c = slowed(card, parts, parts, whole);
     own_costs_slow(&c.own, whole.local);
+    return c;
+}
+
+struct card card_without_sums(const struct card *card, struct card_probe probe)
+{
+    probe.transfer = 0; /* tells nothing */
+    struct card c = card_scaled(card, &probe);
+    c.collectives = (struct collective_costs){ 0 };
+    c.p2p = (struct p2p_cost){ 0 };
+    c.reference.transfer = 0;
     return c;
 }

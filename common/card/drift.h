@@ -41,7 +41,8 @@ struct card_drift card_drift_of(struct card_probe then, struct card_probe now);
 
 enum card_fit {
     CARD_FITS,
-    CARD_SCALES, /* each part is off by less than a factor of 2: card_scaled() fits */
+    CARD_SCALES,        /* each part is off by less than a factor of 2: card_scaled() fits */
+    CARD_SUMS_OUTDATED, /* all-reduces are off by more, no other part: card_without_sums() fits, once these are measured */
     CARD_OUTDATED
 };
 
@@ -56,6 +57,9 @@ struct card_probe card_probe_disturbed(const struct card *card, struct card_prob
 /* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, collectives and
  * messages one, and memory bandwidth and the lab's own costs that of the whole local step. So the shapes of its fits stay. */
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
+
+/* Return the card without collectives, messages and their reference, the rest scaled to the probe. */
+struct card card_without_sums(const struct card *card, struct card_probe probe);
 
 /* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
  * `drift.alone` times, collectives and messages up to drift.bytes `drift.transfer` times, and what larger ones take beyond that

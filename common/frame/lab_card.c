@@ -37,15 +37,17 @@ static void print_card(const struct lab *lab)
     fflush(stdout);
 }
 
-/* all: scale an earlier card to the machine as it is now. False if that does not suffice. */
-static bool is_up_to_date(struct lab *lab)
+/* all: scale an earlier card to the machine as it is now. Return what is left of it. */
+static enum card_found bring_up_to_date(struct lab *lab, enum card_found found)
 {
+    static const char *const says[] = { [CARD_SCALES] = "is scaled to this moment",
+                                        [CARD_SUMS_OUTDATED] = "needs new collectives",
+                                        [CARD_OUTDATED] = "no longer fits" };
     char why[CARD_NAME] = "";
     const enum card_fit fit = calibrate_again(&lab->card, lab->world, workload_of(lab->base), &lab->run, why);
     if (fit != CARD_FITS && world_rank(lab->world) == 0)
-        fprintf(stderr, "the machine card %s: %s than it says\n",
-                fit == CARD_SCALES ? "is scaled to this moment" : "no longer fits", why);
-    return fit != CARD_OUTDATED;
+        fprintf(stderr, "the machine card %s: %s than it says\n", says[fit], why);
+    return fit == CARD_OUTDATED ? CARD_NONE : fit == CARD_SUMS_OUTDATED ? CARD_SHORT : found;
 }
 
 void lab_get_card(struct lab *lab)
@@ -61,8 +63,8 @@ void lab_get_card(struct lab *lab)
     world_broadcast(lab->world, &found, sizeof found);
     if (found != CARD_NONE)
         world_broadcast(lab->world, &lab->card, sizeof lab->card);
-    if (found != CARD_NONE && !lab->run.keep_card && !is_up_to_date(lab))
-        found = CARD_NONE;
+    if (found != CARD_NONE && !lab->run.keep_card)
+        found = bring_up_to_date(lab, found);
     if (is_first && found != CARD_WHOLE && device_computes())
         fputs("measuring the machine card, a few seconds ...\n", stderr);
     if (found == CARD_NONE)

@@ -529,7 +529,7 @@ TEST(a_disturbed_probe_condemns_no_card_for_being_faster)
     char why[CARD_NAME];
     probe.passes *= 1.7;
     probe.transfer *= 44;
-    assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
+    assert_int_equal(card_fit_of(&card, &probe, why), CARD_SUMS_OUTDATED);
     struct card_probe rest = card_probe_disturbed(&card, probe);
     assert_int_equal(card_fit_of(&card, &rest, why), CARD_FITS);
     probe.update *= 0.4;
@@ -563,6 +563,28 @@ TEST(a_card_is_scaled_to_a_probe)
     probe.update = 0.4 * usual.update;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
     probe.update = (double)NAN;
+    assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
+}
+
+/* Where a probe finds only all-reduces far off, the rest of the card stays: local steps and own costs may have taken most of its time. */
+TEST(a_card_whose_all_reduces_alone_changed_keeps_the_rest)
+{
+    const struct card card = card_here();
+    struct card_probe probe = card_usual(&card);
+    char why[CARD_NAME];
+    probe.passes *= 1.2;
+    probe.transfer *= 2.4;
+    assert_int_equal(card_fit_of(&card, &probe, why), CARD_SUMS_OUTDATED);
+    assert_string_equal(why, "an all-reduce of the gradients takes 140 % longer");
+    const struct card rest = card_without_sums(&card, probe);
+    assert_int_equal(rest.collectives.count, 0);
+    assert_true(rest.reference.transfer <= 0 && !p2p_cost_is_known(&rest.p2p));
+    for (int term = 0; term < COST_TERMS; term++)
+        assert_true(fabs(rest.alone.passes.term[term] - 1.2 * card.alone.passes.term[term]) < 1e-12);
+    probe.transfer = 0; /* without a reference it says nothing */
+    assert_int_equal(card_fit_of(&rest, &probe, why), CARD_FITS);
+    probe.update *= 3;
+    probe.transfer = 2.4 * card.reference.transfer;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
 }
 
