@@ -3,6 +3,7 @@
 #include "analysis/timeline.h"
 #include "base/memory.h"
 #include "base/stats.h"
+#include "card/undisturbed.h"
 #include "collective/spans.h"
 #include "device/device.h"
 #include "world/clocks.h"
@@ -130,27 +131,54 @@ static void start_together(struct world *world, enum collective_kind kind)
     world_sleep(when - world_now());
 }
 
-/* Make all calls. Each is a step of its own: a phase with the collective in it. The stamps are taken before a result is checked. */
+/* Make a call after what comes between. It is a step of its own: a phase with the collective in it. The stamps are taken before a result is
+ * checked. */
+static void make_step(struct sweep_bench *r, const struct sweep_call *call, bool is_checked)
+{
+    const struct sweep *sweep = r->sweep;
+    if (sweep->between)
+        sweep->between(sweep->argument);
+    if (is_checked)
+        fill(r, buffer_of(r, call), bytes_of(r, call), false);
+    if (!sweep->between)
+        start_together(r->world, call->kind);
+    spans_phase(&r->spans, SPAN_BACKWARD, device_record_event());
+    make_call(r, call);
+    spans_end(&r->spans, device_record_event());
+}
+
+/* all: true if others disturbed a step of this rank or another one, and less than the patience has passed since the sweep began. */
+static bool wants_again(const struct sweep_bench *r, struct undisturbed since, double began)
+{
+    if (undisturbed(since, r->world))
+        return false;
+    bool is_early = world_wall() - began < r->sweep->patience_s;
+    world_broadcast(r->world, &is_early, sizeof is_early);
+    world_heartbeat(r->world);
+    return is_early;
+}
+
+/* Make all calls, and again those that others disturb; what came of these attempts is left out. */
 static void make_calls(struct sweep_bench *r)
 {
     const struct sweep *sweep = r->sweep;
     struct spans *spans = &r->spans;
+    const bool is_patient = sweep->patience_s > 0;
+    const double began = world_wall();
     for (int round = 0; round < sweep->warmups + sweep->repeats; round++) {
         const bool is_checked = !sweep->is_unchecked && device_computes() && round == 0;
         collective_check(r->collective, is_checked ? CHECK_EACH : CHECK_NOTHING);
         if (!sweep->is_unchecked && device_computes() && round == 1)
             fill(r, r->buffer, r->bytes, true);
         for (int i = 0; i < sweep->count; i++) {
-            const struct sweep_call *call = &sweep->calls[i];
-            if (sweep->between)
-                sweep->between(sweep->argument);
-            if (is_checked)
-                fill(r, buffer_of(r, call), bytes_of(r, call), false);
-            if (!sweep->between)
-                start_together(r->world, call->kind);
-            spans_phase(spans, SPAN_BACKWARD, device_record_event());
-            make_call(r, call);
-            spans_end(spans, device_record_event());
+            const int count = spans->count;
+            struct undisturbed since = { 0 };
+            do {
+                spans->count = count;
+                if (is_patient)
+                    since = undisturbed_begin();
+                make_step(r, &sweep->calls[i], is_checked);
+            } while (is_patient && round >= sweep->warmups && wants_again(r, since, began));
             spans->step++;
         }
     }

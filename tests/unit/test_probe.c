@@ -5,6 +5,7 @@
 #include "card/calibrate.h"
 #include "card/own_probe.h"
 #include "card/probe.h"
+#include "card/sweep.h"
 #include "collective/collective.h"
 #include "device/device.h"
 #include "model/shape_bench.h"
@@ -199,6 +200,34 @@ TEST(sums_that_others_disturbed_are_told)
     const struct card_probe quiet = probe_measure(probe, PROBE_VISITS);
     assert_false(quiet.sums_disturbed);
     probe_close(probe);
+}
+
+/* Another program has the core before every second call. */
+static void disturb_every_second(void *times)
+{
+    by_others += (*(int *)times)++ % 2 == 0 ? 10 : 0;
+}
+
+/* A sweep makes a call again that others disturbed, if it is patient; what it came to is left out of the timeline, whose steps are checked. */
+TEST(a_patient_sweep_repeats_disturbed_calls)
+{
+    enum { REPEATS = 3 };
+    const bool shows = world_size(world) <= world_cores(world) && !card_is_brief();
+    const struct sweep_call call = { .kind = ALL_REDUCE, .bytes = 1024 };
+    for (int is_patient = 0; is_patient < 2; is_patient++) {
+        int times = 0;
+        double seconds = 0;
+        const struct sweep sweep = { .calls = &call,
+                                     .count = 1,
+                                     .repeats = REPEATS,
+                                     .patience_s = is_patient ? 60 : 0,
+                                     .between = disturb_every_second,
+                                     .argument = &times };
+        const struct check_failures wrong = sweep_measure(world, &sweep, &seconds);
+        assert_int_equal(wrong.count, 0);
+        assert_int_equal(times, is_patient && shows ? 2 * REPEATS : REPEATS);
+        assert_true(world_rank(world) > 0 || world_size(world) == 1 || (seconds > 0 && seconds < 1));
+    }
 }
 
 /* In every second turn another program has the core. */
