@@ -34,8 +34,9 @@ static double fastest; /* flop/s of the platform's fastest host, where work has 
  * happen. So a rank computes without interruption from one collective to the next. Its timestamps in between are this point plus
  * CPU time. A static variable, because world_now() takes no argument; SMPI gives each rank its own copy. */
 static struct {
-    bool is_modelled; /* nothing is computed, so no computation is charged */
-    bool is_alone;    /* the rank has its own core, and real computation is charged */
+    bool
+        is_modelled; /* nothing is computed, so no computation is charged, and SMPI need not read this thread's CPU time */
+    bool is_alone; /* the rank has its own core, and real computation is charged */
     double clock, cpu;
     unsigned yields; /* side_process_yields() */
 } anchor;
@@ -158,7 +159,7 @@ double world_now(void)
 {
     double clock = simgrid_get_clock();
     if (anchor.is_modelled)
-        return make_monotonic(clock);              /* SMPI would also read this thread's CPU time, twice */
+        return make_monotonic(clock);
     const unsigned yields = side_process_yields(); /* the CPU time since then may be that of others */
     bool has_advanced =
         clock < anchor.clock || clock > anchor.clock || yields != anchor.yields; /* it waited, slept or sent */
