@@ -34,9 +34,8 @@ static double fastest; /* flop/s of the platform's fastest host, where work has 
  * happen. So a rank computes without interruption from one collective to the next. Its timestamps in between are this point plus
  * CPU time. A static variable, because world_now() takes no argument; SMPI gives each rank its own copy. */
 static struct {
-    bool
-        is_modelled; /* nothing is computed, so no computation is charged, and SMPI need not read this thread's CPU time */
-    bool is_alone; /* the rank has its own core, and real computation is charged */
+    bool is_modelled; /* nothing is computed or charged, so SMPI need not read this thread's CPU time */
+    bool is_alone;    /* the rank has its own core, and real computation is charged */
     double clock, cpu;
     unsigned yields; /* side_process_yields() */
 } anchor;
