@@ -117,17 +117,14 @@ static void share_card(struct card *card, struct world *world, bool has_own)
  * others disturb is measured again; simulated transfers depend on no other program. */
 static double undisturbed_transfer(struct probe *probe, struct world *world)
 {
-    const bool is_patient = !world_is_simulated() && !card_is_brief();
+    const bool is_real = !world_is_simulated();
     const double began = world_wall();
-    for (;;) {
-        bool is_disturbed;
-        const double seconds = probe_transfer(probe, world_is_simulated() ? 1 : PAIRS, &is_disturbed);
-        bool is_again = is_patient && is_disturbed && world_wall() - began < UNDISTURBED_PATIENCE_S;
-        world_broadcast(world, &is_again, sizeof is_again);
-        if (!is_again)
-            return seconds;
-        world_heartbeat(world);
-    }
+    double seconds;
+    bool is_disturbed;
+    do
+        seconds = probe_transfer(probe, is_real ? PAIRS : 1, &is_disturbed);
+    while (undisturbed_again(is_real && !card_is_brief() && is_disturbed, began, world));
+    return seconds;
 }
 
 /* all: measure all-reduces of the gradients like a later probe, if the lab's probes will. A modelled machine has no probes. */

@@ -3,7 +3,6 @@
 #include "base/die.h"
 #include "card/brief.h"
 #include "card/sweep.h"
-#include "card/undisturbed.h"
 #include "device/device.h"
 #include "world/world.h"
 
@@ -159,7 +158,7 @@ static struct check_failures measure_part(struct collective_costs *costs, struct
                            .group = group,
                            .warmups = is_real,
                            .repeats = is_real ? card_times(REPEATS) : 1,
-                           .patience_s = is_real && !device_is_asynchronous() ? UNDISTURBED_PATIENCE_S : 0,
+                           .is_patient = is_real && !device_is_asynchronous(),
                            .between = setting->between,
                            .argument = setting->argument,
                            .written = setting->gradients,

@@ -67,14 +67,14 @@ struct part {
     const char *name;
     double then, now;
 };
-enum { SUMS = 3, PARTS };
+enum { FETCH, PASSES, UPDATE, SUMS, PARTS };
 
 static void list_parts(const struct card *card, const struct card_probe *probe, struct part part[PARTS])
 {
     const struct card_probe then = card_usual(card);
-    part[0] = (struct part){ "fetching a batch takes", then.fetch, probe->fetch };
-    part[1] = (struct part){ "forward and backward take", then.passes, probe->passes };
-    part[2] = (struct part){ "the update takes", then.update, probe->update };
+    part[FETCH] = (struct part){ "fetching a batch takes", then.fetch, probe->fetch };
+    part[PASSES] = (struct part){ "forward and backward take", then.passes, probe->passes };
+    part[UPDATE] = (struct part){ "the update takes", then.update, probe->update };
     part[SUMS] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
 }
 
@@ -93,7 +93,7 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
     static const double most = 2;
     struct part part[PARTS];
     list_parts(card, probe, part);
-    const double step = part[0].then + part[1].then + part[2].then + part[SUMS].then;
+    const double step = part[FETCH].then + part[PASSES].then + part[UPDATE].then + part[SUMS].then;
     double worst = 1;
     enum card_fit fit = CARD_FITS;
     for (int i = 0; i < PARTS; i++) {
@@ -103,7 +103,7 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
         const double times = part[i].now / part[i].then;
         const bool scales = times < most && times > 1 / most;
         const enum card_fit of_part = scales ? CARD_SCALES : i == SUMS ? CARD_SUMS_OUTDATED : CARD_OUTDATED;
-        fit = of_part > fit ? of_part : fit; /* they are in this order */
+        fit = of_part > fit ? of_part : fit;
         if (excess <= worst)
             continue;
         worst = excess;

@@ -147,23 +147,11 @@ static void make_step(struct sweep_bench *r, const struct sweep_call *call, bool
     spans_end(&r->spans, device_record_event());
 }
 
-/* all: true if others disturbed a step of this rank or another one, and less than the patience has passed since the sweep began. */
-static bool wants_again(const struct sweep_bench *r, struct undisturbed since, double began)
-{
-    if (undisturbed(since, r->world))
-        return false;
-    bool is_early = world_wall() - began < r->sweep->patience_s;
-    world_broadcast(r->world, &is_early, sizeof is_early);
-    world_heartbeat(r->world);
-    return is_early;
-}
-
 /* Make all calls, and again those that others disturb; what came of these attempts is left out. */
 static void make_calls(struct sweep_bench *r)
 {
     const struct sweep *sweep = r->sweep;
     struct spans *spans = &r->spans;
-    const bool is_patient = sweep->patience_s > 0;
     const double began = world_wall();
     for (int round = 0; round < sweep->warmups + sweep->repeats; round++) {
         const bool is_checked = !sweep->is_unchecked && device_computes() && round == 0;
@@ -172,13 +160,14 @@ static void make_calls(struct sweep_bench *r)
             fill(r, r->buffer, r->bytes, true);
         for (int i = 0; i < sweep->count; i++) {
             const int count = spans->count;
+            const bool is_patient = sweep->is_patient && round >= sweep->warmups;
             struct undisturbed since = { 0 };
             do {
                 spans->count = count;
                 if (is_patient)
                     since = undisturbed_begin();
                 make_step(r, &sweep->calls[i], is_checked);
-            } while (is_patient && round >= sweep->warmups && wants_again(r, since, began));
+            } while (is_patient && !undisturbed(since, r->world) && undisturbed_again(true, began, r->world));
             spans->step++;
         }
     }

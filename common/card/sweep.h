@@ -28,9 +28,9 @@ struct sweep {
     int group;       /* this rank's, from 0 */
     bool until_last; /* measure until the last rank has the result, not the mean rank */
     int warmups, repeats; /* of each call */
-    double patience_s;    /* for so long calls that other programs disturb are made again at once; 0: never */
-    bool has_means;       /* seconds are the mean over repeats, not the median */
-    bool is_unchecked;    /* else the results of the first round are checked */
+    bool is_patient; /* calls that other programs disturb are made again at once, within the patience (undisturbed.h) */
+    bool has_means;  /* seconds are the mean over repeats, not the median */
+    bool is_unchecked;               /* else the results of the first round are checked */
     void (*between)(void *argument); /* runs on each rank before each call; NULL: a barrier runs instead */
     void *argument;
     /* Device memory that `between` writes, as a backward does gradients: calls that fit into it run there, and find their data where a step

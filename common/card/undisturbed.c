@@ -34,3 +34,12 @@ bool undisturbed(struct undisturbed since, struct world *world)
 {
     return !interference_is_significant(undisturbed_lost(since, world));
 }
+
+bool undisturbed_again(bool wants, double began, struct world *world)
+{
+    bool is_again = wants && world_wall() - began < UNDISTURBED_PATIENCE_S;
+    world_broadcast(world, &is_again, sizeof is_again);
+    if (is_again)
+        world_heartbeat(world);
+    return is_again;
+}

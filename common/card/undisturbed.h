@@ -24,4 +24,7 @@ double undisturbed_lost(struct undisturbed since, struct world *world);
 /* all: true if no rank lost enough to show in measurements. */
 bool undisturbed(struct undisturbed since, struct world *world);
 
+/* all: true if rank 0 wants to measure again and began (world_wall()) less than UNDISTURBED_PATIENCE_S ago. */
+bool undisturbed_again(bool wants, double began, struct world *world);
+
 #endif

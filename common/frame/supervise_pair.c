@@ -31,7 +31,7 @@ static char **words_of_pair(const struct request *request, const char *folder, d
     words[count++] = memory_text("--backend=mpi");
     words[count++] = memory_text("--out=%s", folder);
     words[count++] = memory_text("--batch-size=%d", request->run->batch_size);
-    words[count++] = memory_text("--card-mb=%.0f", ceil(largest / (1 << 20)));
+    words[count++] = memory_text("--card-mb=%.0f", largest / (1 << 20));
     words[count++] = memory_text("--deadline-s=%g", request->run->deadline_s);
     words[count++] = memory_text("--seed=%" PRIu64, request->run->seed);
     for (int table = 0; table < TABLES; table++) {

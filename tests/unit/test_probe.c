@@ -220,7 +220,7 @@ TEST(a_patient_sweep_repeats_disturbed_calls)
         const struct sweep sweep = { .calls = &call,
                                      .count = 1,
                                      .repeats = REPEATS,
-                                     .patience_s = is_patient ? 60 : 0,
+                                     .is_patient = is_patient,
                                      .between = disturb_every_second,
                                      .argument = &times };
         const struct check_failures wrong = sweep_measure(world, &sweep, &seconds);
