@@ -573,10 +573,10 @@ measure . "base 0 60 $steps"
 expect "it,base,any,slowest_step_ms,~,predicted_then_ms,0.1,ratio,because" "at,base,any,wrong,=,0,,exact,why" \
     "on,base,any,slowest_step_ms,~,104,0.05,ratio,because"
 check "tables" 0 "" --tables
-[[ $(<"$results/claims.csv") == "lab,place,case,id,kind,verdict,quantity,came_to,relation,value,tolerance,reason,why,rounds,off,plus_minus,unit,more_rounds
-07_test,here,base,it,ratio,wrong,slowest_step_ms,100,~,60,0.1,,because,6,66.652776,1.84484366,%,
-07_test,here,base,at,exact,holds,wrong,0,=,0,0,,why,,,,,
-07_test,here,base,on,ratio,too noisy to tell,slowest_step_ms,100,~,104,0.05,about 2 more rounds would tell,because,6,-3.8541677,1.06433288,%,2" ]] ||
+[[ $(<"$results/claims.csv") == "lab,place,case,id,kind,verdict,quantity,came_to,relation,value,tolerance,reason,why,rounds,off,plus_minus,unit,more_rounds,rounds_to_notice
+07_test,here,base,it,ratio,wrong,slowest_step_ms,100,~,60,0.1,,because,6,66.652776,1.84484366,%,,
+07_test,here,base,at,exact,holds,wrong,0,=,0,0,,why,,,,,,
+07_test,here,base,on,ratio,too noisy to tell,slowest_step_ms,100,~,104,0.05,about 2 more rounds would tell,because,6,-3.8541677,1.06433288,%,2," ]] ||
     complain "claims.csv: $(<"$results/claims.csv")"
 [[ $(<"$results/closing.csv") == "lab,case,published_ms,blog_machine_ms,dedicated_cores_ms,here_ms,oversubscribed,verdict,details
 07_test,base,70.5,,,100,0,wrong,WRONG: it off +67 % ± 2" ]] || complain "closing.csv: $(<"$results/closing.csv")"
@@ -620,6 +620,30 @@ ratio, base, it (here): 1 is 1, not ~ 2 within 10 %
 "
 expect "it,base,any,slowest_step_ms,=,70.5,,example,w"
 check "an example here" 0 "example, base, it (here): slowest_step_ms is 80, published 70.5"
+
+# A term that is as predicted is listed until its rounds would notice a fifth more or less; the sentence counts those that do.
+few="base 0 100 97 102 100"
+measure . "$few"
+expect "it,all,any,slowest_step_ms,~,predicted_then_ms,0.1,ratio,w"
+check "few rounds would not notice" 0 "Had a formula's term been a fifth too large or too small, 0 of 1 terms would have come out wrong."
+said=$("$claims" --results "$results" --expected "$folder/expected" --undecided)
+read -r _ _ more _ <<<"$said"
+{ [[ $said == "07_test here $more" ]] && ((more > 0 && more < 20)); } || complain "rounds that would notice: $said"
+check "  … in the table" 0 "" --tables
+[[ $(tail -1 "$results/claims.csv") == *",$more" ]] || complain "claims.csv lacks rounds_to_notice: $(tail -1 "$results/claims.csv")"
+steps="97 102 100"
+for ((i = 1; i <= (more + 2) / 3; i++)); do steps+=" 97 102 100"; done
+measure . "base 0 100 $steps"
+check "these rounds would notice" 0 "1 came out as predicted, 0 wrong, 0 are undecided; 0 exact checks hold, 0 fail. Had a formula's term been a fifth too large or too small, 1 of 1 terms"
+[[ -z $("$claims" --results "$results" --expected "$folder/expected" --undecided) ]] || complain "a term that would be noticed is listed"
+for predicted in 120 83.3; do
+    measure . "base 0 $predicted $steps"
+    check "  … and do, predicted $predicted" 0 "0 came out as predicted, 1 wrong"
+done
+expect "it,all,any,slowest_step_ms,~,predicted_then_ms,0.3,ratio,w"
+measure . "base 0 100 $steps"
+check "a wide tolerance hides a fifth" 0 "0 of 1 terms would"
+[[ -z $("$claims" --results "$results" --expected "$folder/expected" --undecided) ]] || complain "no rounds help where the tolerance is wide"
 
 ((failed)) || echo "all verdicts are right"
 exit "$failed"

@@ -244,6 +244,46 @@ TEST(further_rounds_are_as_many_as_decide)
     assert_true(verdict_more_rounds(&e, (struct noise){ 0, 0 }, &quantiles) > 0);
 }
 
+/* Return in how many of 2000 runs of so many rounds, whose value is off by this factor, the claim is wrong. */
+static int count_wrong(int rounds, double mean, double deviation, double factor)
+{
+    enum { RUNS_OF_ONE = 2000 };
+    const struct noise noise = { .variance = deviation * deviation, .freedom = 8 };
+    struct random random;
+    int wrong = 0;
+    random_seed(&random, 2026);
+    for (int run = 0; run < RUNS_OF_ONE; run++) {
+        double q[VERDICT_ROUNDS_MOST], v[VERDICT_ROUNDS_MOST];
+        for (int r = 0; r < rounds; r++) {
+            q[r] = 10 * exp(mean + deviation * random_normal(&random));
+            v[r] = 10 * factor;
+        }
+        const struct evidence e = evidence_of(NEAR, 0.1, q, v, rounds, 10);
+        wrong += judge(e, noise, 150) == WRONG;
+    }
+    return wrong;
+}
+
+/* After so many further rounds 19 of 20 runs notice a value that is off by a fifth; after a third fewer, not as many. The mean lies above the
+ * value, so one that is too large is harder to notice. */
+TEST(rounds_that_notice_a_fifth)
+{
+    struct quantiles quantiles = { .tests = 150 };
+    for (double deviation = 0.02; deviation < 0.07; deviation += 0.02) {
+        const struct noise noise = { .variance = deviation * deviation, .freedom = 8 };
+        const struct evidence e = evidence(3, 0.01, deviation);
+        const int rounds = 3 + verdict_rounds_to_notice(&e, noise, &quantiles);
+        assert_in_range(count_wrong(rounds, 0.01, deviation, VERDICT_NOTICED), 1870,
+                        2000); /* 1900 and three deviations */
+        assert_in_range(count_wrong(rounds, 0.01, deviation, 1 / VERDICT_NOTICED), 1900, 2000);
+        assert_true(rounds == 3 || count_wrong(2 * rounds / 3, 0.01, deviation, VERDICT_NOTICED) < 1800);
+    }
+    struct evidence e = evidence(6, 0.01, 0);
+    assert_int_equal(verdict_rounds_to_notice(&e, (struct noise){ 0 }, &quantiles), 0);
+    e = evidence(6, 0.09, 0.01); /* so near to the margin that a fifth less is hardly outside */
+    assert_int_equal(verdict_rounds_to_notice(&e, (struct noise){ 0.0001, 8 }, &quantiles), VERDICT_ROUNDS_MOST + 1);
+}
+
 /* --- simulated runs ---------------------------------------------------------------------------------------------- */
 
 enum {

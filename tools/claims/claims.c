@@ -50,8 +50,8 @@
  * place; each example, for the first judged place. At the end one sentence counts the verdicts.
  *
  * --tables also writes RESULTS/closing.csv, with the rows of the printed tables, and RESULTS/claims.csv, a row per claim, case and place.
- * --undecided prints only "NAME PLACE MORE_ROUNDS…" for each lab and place with undecided claims that further rounds may decide: how
- * many each of these claims needs, in rising order.
+ * --undecided prints only "NAME PLACE MORE_ROUNDS…" for each lab and place where further rounds may decide claims, or would let a claim about
+ * all rows notice a term that is off by a fifth: how many rounds each of these claims needs, in rising order.
  *
  * Exit status: 0 all claims that must hold do, 1 one of them fails, 2 nothing could be judged. A wrong claim about time leaves the
  * status at 0: it may be a discovery about the machine. */
@@ -242,9 +242,11 @@ static void judge_all(struct labs *labs, bool gate, struct tally *tally)
         for (int p = JUDGED; p < PLACES; p++) {
             struct place *place = &labs->at[i].places[p];
             judge_decide(place, tests);
-            for (int n = 0; n < place->count; n++)
-                if (place->judgements[n].claim.kind != EXAMPLE)
-                    tally_add(tally, place->judgements[n].verdict, place->judgements[n].evidence.rounds);
+            for (int n = 0; n < place->count; n++) {
+                const struct judgement *j = &place->judgements[n];
+                if (j->claim.kind != EXAMPLE)
+                    tally_add(tally, j->verdict, j->evidence.rounds, j->rounds_to_notice);
+            }
         }
 }
 
@@ -274,13 +276,21 @@ static int compare_ints(const void *a, const void *b)
     return *(const int *)a - *(const int *)b;
 }
 
-/* Print a line for a place that has claims which further rounds may decide: how many each of them needs, in rising order. */
+/* Return the further rounds that the claim needs; 0: none. */
+static int rounds_needed(const struct judgement *j)
+{
+    return j->more_rounds > 0 ? j->more_rounds : j->rounds_to_notice;
+}
+
+/* Print a line for a place that has claims which need further rounds, and no more than are possible: how many, in rising order. */
 static void list_place(const char *lab, const char *word, const struct place *place)
 {
     int *more = memory_new((size_t)place->count + 1, sizeof *more), count = 0;
-    for (const struct judgement *j = place->judgements; j < place->judgements + place->count; j++)
-        if (j->more_rounds > 0 && j->more_rounds <= VERDICT_ROUNDS_MOST)
-            more[count++] = j->more_rounds;
+    for (int i = 0; i < place->count; i++) {
+        const int needed = rounds_needed(&place->judgements[i]);
+        if (needed > 0 && needed <= VERDICT_ROUNDS_MOST)
+            more[count++] = needed;
+    }
     qsort(more, (size_t)count, sizeof *more, compare_ints);
     if (count > 0)
         printf("%s %s", lab, word);

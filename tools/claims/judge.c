@@ -173,7 +173,7 @@ static void check_reading(const struct reading *reading, const struct lab *lab, 
 static struct judgement judge(const struct lab *lab, int at, const struct claim_file *file, int claim_row, int row)
 {
     const struct place *place = &lab->places[at];
-    struct judgement j = { .claim = claim_read(file, claim_row), .row = row };
+    struct judgement j = { .claim = claim_read(file, claim_row), .row = row, .rounds_to_notice = -1 };
     const struct claim *claim = &j.claim;
     struct reading reading = { .table = &place->summary, .row = row, .trouble = row < 0 ? CASE_NOT_RUN : NO_TROUBLE };
     bool is_true =
@@ -212,7 +212,9 @@ static bool belongs(const struct lab *lab, int at, const struct claim_file *file
 static struct judgement judge_together(const struct lab *lab, int at, const struct claim_file *file, int claim_row)
 {
     const struct place *place = &lab->places[at];
-    struct judgement j = { .claim = claim_read(file, claim_row), .row = ROW_ALL, .verdict = UNTESTABLE };
+    struct judgement j = {
+        .claim = claim_read(file, claim_row), .row = ROW_ALL, .verdict = UNTESTABLE, .rounds_to_notice = -1
+    };
     struct rows rows = { .at = memory_new((size_t)place->summary.rows + 1, sizeof *rows.at) };
     const char *lacks = NULL;
     bool is_tested = false;
@@ -332,6 +334,9 @@ void judge_decide(struct place *place, int tests)
             j->verdict = verdict_of(&j->evidence, *noise, &quantiles, &j->distance);
             if (j->verdict == TOO_NOISY)
                 give_reason(place, j, *noise, &quantiles);
+            if (claim_is_together(&j->claim) && j->verdict != WRONG)
+                j->rounds_to_notice =
+                    rounds_of_lab(place, j, verdict_rounds_to_notice(&j->evidence, *noise, &quantiles));
             noise++;
         }
         if (j->verdict == DISTURBED || j->evidence.rounds > 0)

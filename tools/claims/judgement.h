@@ -25,6 +25,7 @@ struct judgement { /* one claim about one case, or about all together */
     struct evidence evidence; /* from undisturbed rounds */
     struct distance distance;
     int more_rounds;        /* too noisy or disturbed: further rounds that may decide; else 0 */
+    int rounds_to_notice;   /* about all cases, as predicted or too noisy: verdict_rounds_to_notice(); else -1 */
     double disturbed_share; /* of all rounds */
     double taken_share;     /* mean over disturbed rounds */
     double drift;           /* by what factor the machine's speed changed, if this made the claim disturbed; else 0 */

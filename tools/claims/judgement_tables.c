@@ -37,6 +37,7 @@ static void put_judgement(struct csv *csv, const char *lab, const struct place *
     csv_ratio(csv, "plus_minus", is_by_rounds ? j->distance.plus_minus : (double)NAN);
     csv_text(csv, "unit", !is_by_rounds ? "" : j->distance.is_percent ? "%" : "ms");
     csv_number(csv, "more_rounds", j->more_rounds > 0 ? j->more_rounds : (double)NAN);
+    csv_number(csv, "rounds_to_notice", j->rounds_to_notice >= 0 ? j->rounds_to_notice : (double)NAN);
 }
 
 void judgement_write(struct csv *closing, struct csv *claims, const struct lab *lab)

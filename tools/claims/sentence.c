@@ -9,10 +9,12 @@ static const char *plural(int count)
     return count == 1 ? "" : "s";
 }
 
-void tally_add(struct tally *tally, enum verdict verdict, int rounds)
+void tally_add(struct tally *tally, enum verdict verdict, int rounds, int rounds_to_notice)
 {
     tally->of[verdict]++;
     tally->once += verdict == TOO_NOISY && rounds == 1;
+    tally->terms += rounds_to_notice >= 0;
+    tally->noticed += rounds_to_notice == 0;
 }
 
 char *sentence_of(const struct tally *tally)
@@ -37,6 +39,10 @@ char *sentence_of(const struct tally *tally)
     if (count[UNTESTABLE] > 0)
         fprintf(out, " %d claim%s not tested: of cases left out, or for another machine.", count[UNTESTABLE],
                 count[UNTESTABLE] == 1 ? " is" : "s are");
+    if (tally->terms > 0)
+        fprintf(out,
+                " Had a formula's term been a fifth too large or too small, %d of %d terms would have come out wrong.",
+                tally->noticed, tally->terms);
     fclose(out);
     return text;
 }

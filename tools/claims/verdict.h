@@ -89,4 +89,10 @@ enum verdict verdict_of(const struct evidence *e, struct noise noise, struct qua
  * not within VERDICT_ROUNDS_MOST. */
 int verdict_more_rounds(const struct evidence *e, struct noise noise, struct quantiles *quantiles);
 
+/* Return after how many further rounds, if mean and variance stay, 19 of 20 runs would call a two-sided claim wrong whose value was made a
+ * fifth larger, and as many one whose value was made smaller by that factor; 0: these rounds suffice. VERDICT_ROUNDS_MOST + 1 if
+ * VERDICT_ROUNDS_MOST do not: the tolerance is too wide, or the mean too near to it. */
+#define VERDICT_NOTICED 1.2
+int verdict_rounds_to_notice(const struct evidence *e, struct noise noise, struct quantiles *quantiles);
+
 #endif

@@ -56,8 +56,8 @@ static int count_verdicts(const struct csv_table *claims, const char *lab, struc
         enum verdict verdict = verdict_of_word(csv_field(claims, row, "verdict"));
         if (verdict == VERDICTS || !is_of_lab(claims, row, lab))
             continue;
-        const double rounds = csv_value(claims, row, "rounds");
-        tally_add(tally, verdict, isnan(rounds) ? 0 : (int)rounds);
+        const double rounds = csv_value(claims, row, "rounds"), notice = csv_value(claims, row, "rounds_to_notice");
+        tally_add(tally, verdict, isnan(rounds) ? 0 : (int)rounds, isnan(notice) ? -1 : (int)notice);
         all++;
     }
     return all;
