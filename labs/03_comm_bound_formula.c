@@ -88,7 +88,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     double passes = cost_at(&cost.passes, batch);
     struct load load = { .data = cost_at(&cost.fetch, batch),
                          .local = passes + cost.update + convert_seconds(o, card),
-                         .host = o->is_fresh ? (double)MIB * o->comm_mb / card->fresh_bandwidth : 0 };
+                         .host = o->is_fresh ? fresh_seconds(card, (double)MIB * o->comm_mb) : 0 };
     load.cpu = load.data + load.local + load.host;
     load.after = cost.update;
     struct prediction p =

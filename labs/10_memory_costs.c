@@ -135,6 +135,7 @@ const struct own_cost own_costs[] = {
     { MOMENTS_FILE_COST,   OWN_SECONDS, "a MB of moments from a file and back",     "us", 1e6, MEMORY_OF_COSTS, moments_file, 0 },
     { LARGE_PRODUCT_COST,  OWN_STAYS,   "large products reach",              "GFLOP/s", 1e-9, MEMORY_OF_COSTS, product_measure, 0 },
     { UPDATE_COST,         OWN_STAYS,   "an update reads and writes",        "GB/s", 1e-9, MEMORY_OF_COSTS, update, 0 },
+    FRESH_COSTS,
     { 0 },
 };
 /* clang-format on */

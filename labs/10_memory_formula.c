@@ -92,7 +92,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     const struct local_cost cost = card_local(card, ranks);
     const double both = cost_at(&cost.passes, batch);
     const struct passes passes = { both, both * cost.forward_share };
-    const double leaked = o->leaks && card_is_measured(card) ? leak_bytes(o) / card->fresh_bandwidth : 0;
+    const double leaked = o->leaks ? fresh_seconds(card, leak_bytes(o)) : 0;
     struct load load = { .data = cost_at(&cost.fetch, batch), .after = cost.update / parts };
     load.local =
         passes.both + again_seconds(o, card, passes.forward) + (cost.update + file_seconds(o, card)) / parts + leaked;

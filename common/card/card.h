@@ -71,7 +71,6 @@ struct card {
     struct local_cost together; /* all ranks that have a core at once, without a collective */
     double jitter;          /* mean over local steps of (slowest rank - mean rank) / mean rank, with as many at once */
     double copy_bandwidth;  /* bytes read plus written per second, of each of as many ranks at once */
-    double fresh_bandwidth; /* bytes per second of mapping, filling and releasing memory, likewise */
     double sleep_overshoot; /* seconds by which a sleep of SLEEP_LONG_S or more exceeds the request, */
     double sleep_excess;    /* plus this much for each second requested */
     double transfer_core;   /* share of a transfer that keeps the core busy: 1 if cores copy the messages; 0 if a

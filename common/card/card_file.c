@@ -2,6 +2,7 @@
 
 #include "base/cores.h"
 #include "base/csv.h"
+#include "base/die.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "device/device.h"
@@ -24,12 +25,17 @@ static bool is_of_gpus(const char *platform)
     return strstr(platform, JOB_ON_GPUS) != NULL;
 }
 
+static bool is_modelled(const char *platform)
+{
+    return strstr(platform, JOB_MODELLED) != NULL;
+}
+
 /* Return the key that a card and a run must share. It names processor and kernel only if they train. */
 static char *card_key(const struct workload *workload, const struct run *run, const char *platform, const char *cpu,
                       int cores)
 {
     char *model = workload_name(workload);
-    bool is_elsewhere = is_of_gpus(platform) || strstr(platform, JOB_MODELLED);
+    bool is_elsewhere = is_of_gpus(platform) || is_modelled(platform);
     char *key = memory_text("%s; %s; %d %s; %s; %s; %d ranks; batch %d; %s; lockstep %s", platform,
                             is_elsewhere ? "no processor" : cpu, cores, is_of_gpus(platform) ? "GPUs" : "cores",
                             is_elsewhere ? "no kernel" : device_kernel(), algorithm_name(), run->ranks, run->batch_size,
@@ -53,65 +59,66 @@ struct entry {
     int ranks; /* ranks it was measured on */
     double *value;
 };
-enum {
-    COST_ENTRIES = 2 * (2 * COST_TERMS + 2) + 9,
-    MEASURED_ENTRIES = 2 * (3 + 2) + 1 + 2,
-    CARD_ENTRIES = COST_ENTRIES + MEASURED_ENTRIES
+enum { ENTRIES_MOST = 64 };
+struct entries {
+    int count;
+    struct entry at[ENTRIES_MOST];
 };
 
-static void add_entry(struct entry **next, int ranks, double *value, const char *where, const char *what,
+static void add_entry(struct entries *all, int ranks, double *value, const char *where, const char *what,
                       const char *term)
 {
-    struct entry *e = (*next)++;
+    if (all->count == ENTRIES_MOST)
+        die(STATUS_WRONG, "a machine card has more than %d numbers; raise ENTRIES_MOST", ENTRIES_MOST);
+    struct entry *e = &all->at[all->count++];
     snprintf(e->quantity, sizeof e->quantity, "%s%s%s", where, what, term);
     e->ranks = ranks;
     e->value = value;
 }
 
-static void add_local(struct entry **next, int ranks, struct local_cost *cost, const char *where)
+static void add_local(struct entries *all, int ranks, struct local_cost *cost, const char *where)
 {
     for (int term = 0; term < COST_TERMS; term++) {
         char name[40];
         snprintf(name, sizeof name, "_%s_s", cost_terms[term]);
-        add_entry(next, ranks, &cost->fetch.term[term], where, "_fetch", name);
-        add_entry(next, ranks, &cost->passes.term[term], where, "_forward_backward", name);
+        add_entry(all, ranks, &cost->fetch.term[term], where, "_fetch", name);
+        add_entry(all, ranks, &cost->passes.term[term], where, "_forward_backward", name);
     }
-    add_entry(next, ranks, &cost->forward_share, where, "_forward", "_share");
-    add_entry(next, ranks, &cost->update, where, "_update", "_s");
+    add_entry(all, ranks, &cost->forward_share, where, "_forward", "_share");
+    add_entry(all, ranks, &cost->update, where, "_update", "_s");
 }
 
-static void add_usual(struct entry **next, int ranks, struct local_times *times, struct fit_error *error,
+static void add_usual(struct entries *all, int ranks, struct local_times *times, struct fit_error *error,
                       const char *where)
 {
-    add_entry(next, ranks, &times->fetch, "usual_", where, "_fetch_s");
-    add_entry(next, ranks, &times->passes, "usual_", where, "_forward_backward_s");
-    add_entry(next, ranks, &times->update, "usual_", where, "_update_s");
-    add_entry(next, ranks, &error->usual, "fit_error_", where, "_usual_share");
-    add_entry(next, ranks, &error->left_out, "fit_error_", where, "_left_out_share");
+    add_entry(all, ranks, &times->fetch, "usual_", where, "_fetch_s");
+    add_entry(all, ranks, &times->passes, "usual_", where, "_forward_backward_s");
+    add_entry(all, ranks, &times->update, "usual_", where, "_update_s");
+    add_entry(all, ranks, &error->usual, "fit_error_", where, "_usual_share");
+    add_entry(all, ranks, &error->left_out, "fit_error_", where, "_left_out_share");
 }
 
-/* List the numbers, and return how many there are: on a modelled machine nothing is measured to compare the costs with,
- * and a sleep takes what the platform file says. */
-static int list_entries(struct card *c, const char *platform, struct entry entries[CARD_ENTRIES])
+/* List the numbers. On a modelled machine nothing is measured to compare the costs with, and a sleep takes what the platform file says. */
+static void list_entries(struct card *c, const char *platform, struct entries *all)
 {
-    struct entry *next = entries;
-    add_local(&next, 1, &c->alone, "alone");
-    add_local(&next, card_busy_ranks(c), &c->together, "together");
-    add_entry(&next, card_busy_ranks(c), &c->jitter, "jitter", "", "_share");
-    add_entry(&next, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
-    add_entry(&next, 1, &c->fresh_bandwidth, "fresh_bandwidth", "", "_bytes_per_s");
-    add_entry(&next, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");
-    add_entry(&next, 1, &c->sleep_excess, "sleep_stretch_share", "", "");
-    add_entry(&next, 1, &c->transfer_core, "transfer_core_share", "", "");
-    add_entry(&next, 1, &c->stamp_cost, "stamp_cost", "", "_s");
-    add_entry(&next, 1, &c->queued_share, "queued_share", "", "");
-    add_entry(&next, 1, &c->stolen_share, "stolen_share", "", "");
-    add_usual(&next, 1, &c->reference.alone, &c->reference.alone_error, "alone");
-    add_usual(&next, card_busy_ranks(c), &c->reference.together, &c->reference.together_error, "together");
-    add_entry(&next, c->ranks, &c->reference.transfer, "usual_allreduce", "", "_s");
-    add_entry(&next, 1, &c->sleeps.short_over, "sleep_2ms_overshoot", "", "_s");
-    add_entry(&next, 1, &c->sleeps.brief_over, "sleep_200us_overshoot", "", "_s");
-    return strstr(platform, JOB_MODELLED) ? COST_ENTRIES : CARD_ENTRIES;
+    all->count = 0;
+    add_local(all, 1, &c->alone, "alone");
+    add_local(all, card_busy_ranks(c), &c->together, "together");
+    add_entry(all, card_busy_ranks(c), &c->jitter, "jitter", "", "_share");
+    add_entry(all, 1, &c->copy_bandwidth, "copy_bandwidth", "", "_bytes_per_s");
+    add_entry(all, 1, &c->sleep_overshoot, "sleep_overshoot", "", "_s");
+    add_entry(all, 1, &c->sleep_excess, "sleep_stretch_share", "", "");
+    add_entry(all, 1, &c->transfer_core, "transfer_core_share", "", "");
+    add_entry(all, 1, &c->stamp_cost, "stamp_cost", "", "_s");
+    add_entry(all, 1, &c->queued_share, "queued_share", "", "");
+    add_entry(all, 1, &c->stolen_share, "stolen_share", "", "");
+    if (is_modelled(platform))
+        return;
+    add_usual(all, 1, &c->reference.alone, &c->reference.alone_error, "alone");
+    add_usual(all, card_busy_ranks(c), &c->reference.together, &c->reference.together_error, "together");
+    add_entry(all, c->ranks, &c->reference.transfer, "usual_allreduce", "", "_s");
+    add_entry(all, 1, &c->sleeps.short_over, "sleep_2ms_overshoot", "", "_s");
+    add_entry(all, 1, &c->sleeps.brief_over, "sleep_200us_overshoot", "", "_s");
 }
 
 static void write_row(struct csv *csv, const char *quantity, int ranks, double bytes, double value)
@@ -192,16 +199,16 @@ void card_put(const struct card *card, FILE *out, const struct workload *workloa
               const char *platform)
 {
     struct card copy = *card;
-    struct entry entries[CARD_ENTRIES];
-    const int count = list_entries(&copy, platform, entries);
+    struct entries entries;
+    list_entries(&copy, platform, &entries);
     char *key = card_key(workload, run, platform, card->cpu, card->cores);
     fprintf(out, "# the machine card: what this machine does when nothing is wrong\n%s%s\n", key_line, key);
     free(key);
     if (is_of_gpus(platform))
         fprintf(out, "%s%s\n", kernel_line, device_kernel());
     struct csv csv = { .out = out };
-    for (int i = 0; i < count; i++)
-        write_row(&csv, entries[i].quantity, entries[i].ranks, NAN, *entries[i].value);
+    for (int i = 0; i < entries.count; i++)
+        write_row(&csv, entries.at[i].quantity, entries.at[i].ranks, NAN, *entries.at[i].value);
     for (int i = 0; i < card->own.count; i++) {
         char *name = memory_text(WORK_OWN_COST "%s", card->own.at[i].name);
         write_row(&csv, name, card_busy_ranks(card), NAN, card->own.at[i].value);
@@ -298,7 +305,7 @@ static char *find_card(const char *folder, const char *key, const char *kernel)
 /* True for a usable value. A modelled machine's memory costs nothing: its bandwidth is infinite. */
 static bool is_possible(double value, const char *platform)
 {
-    return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && strstr(platform, JOB_MODELLED));
+    return fabs(value) < IMPOSSIBLE || (value > IMPOSSIBLE && is_modelled(platform));
 }
 
 static bool is_possible_point(double bytes, double seconds)
@@ -340,12 +347,12 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
     free(key);
     if (!is_usable)
         return CARD_NONE;
-    struct entry entries[CARD_ENTRIES];
-    const int count = list_entries(card, platform, entries);
+    struct entries entries;
+    list_entries(card, platform, &entries);
     struct named_link messages[CARD_MESSAGES];
     list_messages(card, messages);
     own_costs_make_room(&card->own, uses->own);
-    bool is_there[CARD_ENTRIES] = { false };
+    bool is_there[ENTRIES_MOST] = { false };
     int found = 0;
     for (int row = 0; row < table.rows; row++) {
         const char *quantity = csv_field(&table, row, "quantity");
@@ -359,9 +366,9 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         for (int i = 0; i < CARD_MESSAGES; i++)
             if (strcmp(quantity, messages[i].quantity) == 0)
                 add_point(messages[i].link, csv_value(&table, row, "bytes"), value);
-        for (int i = 0; i < count; i++)
-            if (strcmp(quantity, entries[i].quantity) == 0) {
-                *entries[i].value = value;
+        for (int i = 0; i < entries.count; i++)
+            if (strcmp(quantity, entries.at[i].quantity) == 0) {
+                *entries.at[i].value = value;
                 found += !is_there[i];
                 is_there[i] = true;
             }
@@ -371,7 +378,7 @@ enum card_found card_read(struct card *card, const char *folder, const struct wo
         alpha_beta_fit(&card->collectives.at[i].cost);
     if (p2p_cost_is_known(&card->p2p))
         p2p_cost_fit(&card->p2p);
-    if (found != count || (count == CARD_ENTRIES && !card_is_measured(card)))
+    if (found != entries.count || (!is_modelled(platform) && !card_is_measured(card)))
         return CARD_NONE;
     return card_covers(card, uses) ? CARD_WHOLE : CARD_SHORT;
 }

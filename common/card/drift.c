@@ -142,7 +142,6 @@ static struct card slowed(const struct card *card, struct local_factors alone, s
     slow_local(&c.alone, &c.reference.alone, alone);
     slow_local(&c.together, &c.reference.together, together);
     c.copy_bandwidth /= whole.local;
-    c.fresh_bandwidth /= whole.local;
     for (int i = 0; i < c.collectives.count; i++)
         alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer, whole.bytes, beyond);
     alpha_beta_slow(&c.p2p.send, whole.transfer, whole.bytes, beyond);

@@ -11,10 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum {
-    COPIED_BYTES = 32 << 20, /* per buffer: beyond one core's share of the caches */
-    MADE_BYTES = 64 << 20,   /* too many for the caches to keep the pages that were just released */
-};
+enum { COPIED_BYTES = 32 << 20 }; /* per buffer: beyond one core's share of the caches */
 
 /* Return the seconds by which a sleep of `seconds` lasts too long. */
 static double overshoot(double seconds, int sleeps)
@@ -67,12 +64,6 @@ void machine_probes_measure_clock(struct card *card)
     measure_sleeps(card);
 }
 
-/* Seconds of one rank. */
-struct handling {
-    double copying; /* of COPIED_BYTES, */
-    double making;  /* and mapping, filling and releasing MADE_BYTES, or less for a brief card */
-};
-
 /* Return the seconds since `began`, without those in which other programs had this rank's core since `queued`. What is measured lasts longer
  * than a time slice, so medians would not leave that out. Simulated ranks are charged CPU time anyway. */
 static double undisturbed_since(double began, double queued)
@@ -80,13 +71,14 @@ static double undisturbed_since(double began, double queued)
     return world_now() - began - (world_is_simulated() ? 0 : interference_run_queue_delay() - queued);
 }
 
-static struct handling handle_memory(struct world *world)
+/* Return this rank's seconds of copying COPIED_BYTES, or fewer for a brief card. */
+static double measure_copy(struct world *world)
 {
     enum { TIMES = 5 };
     const int times = card_times(TIMES);
-    const size_t copied = card_size(COPIED_BYTES), made = card_size(MADE_BYTES);
+    const size_t copied = card_size(COPIED_BYTES);
     float *from = device_new(MEMORY_MEASURING, copied, 1), *to = device_new(MEMORY_MEASURING, copied, 1);
-    double copying[TIMES], making[TIMES];
+    double copying[TIMES];
     device_clock_sync_begin();
     for (int i = 0; i < times; i++) {
         const double queued = interference_run_queue_delay(), began = world_now(), begin = device_record_event();
@@ -100,33 +92,19 @@ static struct handling handle_memory(struct world *world)
     }
     device_free(from);
     device_free(to);
-
-    for (int i = 0; i < times; i++) {
-        const double queued = interference_run_queue_delay(), began = world_now();
-        void *fresh = device_map(MEMORY_MEASURING, made);
-        device_fill(fresh, 1, made / sizeof(float));
-        device_wait();
-        device_unmap(fresh, made);
-        making[i] = undisturbed_since(began, queued);
-        world_heartbeat(world);
-    }
-    return (struct handling){ .copying = stats_quantile(copying, times, 0.5),
-                              .making = stats_quantile(making, times, 0.5) };
+    return stats_quantile(copying, times, 0.5);
 }
 
 void machine_probes_measure_memory(struct card *card, struct world *world)
 {
     int ranks = world_size(world);
     world_barrier(world);
-    struct handling mine = handle_memory(world), mean = { 0 }, *all = memory_new((size_t)ranks, sizeof *all);
+    double mine = measure_copy(world), mean = 0, *all = memory_new((size_t)ranks, sizeof *all);
     world_gather(world, &mine, sizeof mine, all);
     if (world_rank(world) == 0) {
-        for (int rank = 0; rank < ranks; rank++) {
-            mean.copying += all[rank].copying / ranks;
-            mean.making += all[rank].making / ranks;
-        }
-        card->copy_bandwidth = 2 * (double)card_size(COPIED_BYTES) / mean.copying;
-        card->fresh_bandwidth = (double)card_size(MADE_BYTES) / mean.making;
+        for (int rank = 0; rank < ranks; rank++)
+            mean += all[rank] / ranks;
+        card->copy_bandwidth = 2 * (double)card_size(COPIED_BYTES) / mean;
     }
     free(all);
 }

@@ -11,6 +11,7 @@
 #include "card/brief.h"
 #include "card/call_times.h"
 #include "card/frequency.h"
+#include "card/fresh_memory.h"
 #include "card/gradient_costs.h"
 #include "card/handoff.h"
 #include "card/pause.h"

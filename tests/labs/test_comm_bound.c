@@ -38,8 +38,10 @@ static struct options ddp(void)
 /* Return a card with W = 20, T = 10 at any size, and 30 to fill 128 MiB of new memory (milliseconds). */
 static struct card flat_card(int ranks, int cores)
 {
+    static const struct own_cost costs[] = { FRESH_COSTS, { 0 } };
     struct card card = round_card(ranks, cores);
-    card.fresh_bandwidth = 128.0 * MIB / 30e-3;
+    own_costs_make_room(&card.own, costs);
+    card.own.at[0].value = 30e-3 / (128.0 * MIB);
     return card;
 }
 

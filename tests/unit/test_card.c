@@ -84,7 +84,6 @@ static struct card card_here(void)
                          .reference.alone_error = { 0.012, 0.034 },
                          .reference.together_error = { -0.021, 0.02 },
                          .jitter = 5e-3,
-                         .fresh_bandwidth = 1e9,
                          .copy_bandwidth = 12.5e9,
                          .sleep_overshoot = 6e-5,
                          .sleep_excess = 0.002,
@@ -692,7 +691,6 @@ TEST(a_drifted_card_is_slower_but_sleeps_as_long)
     assert_true(is_close(prediction_step(&now) - now.transfer, local + sleep));
     assert_true(is_close(prediction_step(&then) - then.transfer, local_then + sleep));
     assert_true(is_close(drifted.copy_bandwidth, card.copy_bandwidth / 1.25));
-    assert_true(is_close(drifted.fresh_bandwidth, card.fresh_bandwidth / 1.25));
     assert_true(is_close(drifted.jitter, card.jitter));
     const struct card uneven = card_drifted(&card, (struct card_drift){ .local = 1, .transfer = 1, .jitter = 0.25 });
     assert_true(is_close(uneven.jitter, 0.25));

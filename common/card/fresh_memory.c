@@ -1,0 +1,28 @@
+#include "card/fresh_memory.h"
+
+#include "card/brief.h"
+#include "card/card.h"
+#include "device/device.h"
+#include "world/world.h"
+
+#include <math.h>
+
+double fresh_measure(const struct own_where *where, int which)
+{
+    (void)where;
+    (void)which;
+    const size_t bytes = card_size(FRESH_BYTES);
+    device_wait();
+    const double began = world_now();
+    void *fresh = device_map(MEMORY_MEASURING, bytes);
+    device_fill(fresh, 1, bytes / sizeof(float));
+    device_wait();
+    device_unmap(fresh, bytes);
+    return (world_now() - began) / (double)bytes;
+}
+
+double fresh_seconds(const struct card *card, double bytes)
+{
+    const double each = card_cost(card, "fresh_byte_s");
+    return each > 0 ? each * bytes : 0; /* NaN: modelled */
+}
