@@ -51,6 +51,9 @@ for room in common/*/; do
     room=$(basename "$room")
     [ -n "${place[$room]-}" ] || complain "every room stands in common/rooms.txt" "$room"
     [ -f "common/$room/README.md" ] || complain "every room says what it is for" "$room/README.md is missing"
+    found=$(basename -s .h -a "common/$room"/*.h | grep -v '_private$' |
+        grep -vxE -f <(grep -oE '[a-z0-9_]+\*?' "common/$room/README.md" | sed 's/\*/.*/') || true)
+    [ -z "$found" ] || complain "the README of a room names each of its headers, or all that begin alike as NAME*" "common/$room: $found"
 done
 while IFS=: read -r file included; do
     room=${file#common/}
