@@ -41,27 +41,40 @@ for file in labs/*; do
     [ "$owned" = yes ] || complain "one add_lab line per lab" "$file belongs to none"
 done
 
-# A file of common/ includes only files of its own folder and of folders before it in common/rooms.txt, so there are no loops. It
-# includes no file of tests/ or tools/.
-declare -A place=()
-while read -r room _; do
-    [[ $room != [a-z]* ]] || place[$room]=${#place[@]}
-done <common/rooms.txt
+# The folders of common/ and of tools/ are layers: rooms.txt lists them, bottom to top. A file includes files of its own folder and of
+# folders before it in the list, so there are no loops.
+check_rooms() # FOLDER [BELOW]: files of FOLDER may include all files of the folder BELOW
+{
+    local folder=$1 below=${2-} room file included
+    local -A place=()
+    while read -r room _; do
+        [[ $room != [a-z]* ]] || place[$room]=${#place[@]}
+    done <"$folder/rooms.txt"
+    for room in "$folder"/*/; do
+        room=$(basename "$room")
+        [ -n "${place[$room]-}" ] || complain "every room stands in $folder/rooms.txt" "$room"
+        [ -f "$folder/$room/README.md" ] || complain "every room says what it is for" "$folder/$room/README.md is missing"
+    done
+    while IFS=: read -r file included; do
+        [ -z "$below" ] || [ ! -f "$below/$included" ] || continue
+        room=${file#"$folder/"}
+        room=${room%%/*}
+        if [[ ${place[${included%%/*}]-99} -gt ${place[$room]-0} ]]; then
+            complain "a room includes itself and rooms below" "$file includes $included"
+        fi
+    done < <(grep -roE --include='*.[ch]*' '^#include "[^"]+/[^"]+"' "$folder" | sed -E 's/#include "(.*)"$/\1/' | sort -u)
+}
+check_rooms common
+check_rooms tools common
+found=$(grep -rnE '^#include "[^/"]+"' common || true)
+[ -z "$found" ] || complain "files of common/ name the room of what they include" "$found"
+
+# The README of a room lists its headers.
 for room in common/*/; do
-    room=$(basename "$room")
-    [ -n "${place[$room]-}" ] || complain "every room stands in common/rooms.txt" "$room"
-    [ -f "common/$room/README.md" ] || complain "every room says what it is for" "$room/README.md is missing"
-    found=$(basename -s .h -a "common/$room"/*.h | grep -v '_private$' |
-        grep -vxE -f <(grep -oE '[a-z0-9_]+\*?' "common/$room/README.md" | sed 's/\*/.*/') || true)
-    [ -z "$found" ] || complain "the README of a room names each of its headers, or all that begin alike as NAME*" "common/$room: $found"
+    found=$(basename -s .h -a "$room"*.h | grep -v '_private$' |
+        grep -vxE -f <(grep -oE '[a-z0-9_]+\*?' "${room}README.md" | sed 's/\*/.*/') || true)
+    [ -z "$found" ] || complain "the README of a room names each of its headers, or all that begin alike as NAME*" "$room: $found"
 done
-while IFS=: read -r file included; do
-    room=${file#common/}
-    room=${room%%/*}
-    if [[ $included != */* || ${place[${included%%/*}]-99} -gt ${place[$room]-0} ]]; then
-        complain "a room includes itself and rooms below" "$file includes $included"
-    fi
-done < <(grep -roE '^#include "[^"]+"' common | sed -E 's/#include "(.*)"$/\1/' | sort -u)
 
 # Files shared by all backends are compiled once, so they must not call functions that SMPI replaces in simulated ranks
 # (smpi_helpers.h). Exceptions: processes that are no ranks (the supervisor, programs that only print), and calls that concern
