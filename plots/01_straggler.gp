@@ -6,7 +6,7 @@
 lab = "01_straggler"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline skew_ws4 skew_prefetch"
+timeline_cases = "baseline skew_ws4 skew_prefetch"
 pathology(case) = root(case)
 breakdown_title = "One slow rank makes all others wait"
 timeline_title = "No rank leaves the all-reduce before the last rank arrives"

@@ -6,7 +6,7 @@
 lab = "02_rank0_host"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline barrier_ws4 sleep_no_barrier barrier_two_late two_late_no_barrier sleep_helper"
+timeline_cases = "baseline barrier_ws4 sleep_no_barrier barrier_two_late two_late_no_barrier sleep_helper"
 pathology(case) = root(case)
 breakdown_title = "One rank works, all others wait"
 timeline_title = "Without the barrier, the wait moves into the next all-reduce"

@@ -8,7 +8,7 @@
 lab = "03_comm_bound"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline comm_kept_ws4 comm_buckets"
+timeline_cases = "baseline comm_kept_ws4 comm_buckets"
 pathology(case) = case eq "baseline" ? "none" : case[1:4] eq "comm" ? "comm" : "own"
 beside_name = "buckets"
 breakdown_title = "All ranks are equally slow, none of them late"
@@ -36,7 +36,7 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
     drawn_rows = 0
     known_blog = 0
     unset label; unset arrow; set ytics ()
-    array told_of_row[4]
+    array label_of_row[4]
     array found_of[4]
     here_baseline = NaN; blog_baseline = NaN
     do for [i = 1:4] {
@@ -46,7 +46,7 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
         if (here ne "") {
             drawn_rows = drawn_rows + 1
             said = found(neighbour, word(labs, i), word(sick, i), "label")
-            told_of_row[drawn_rows] = said eq "" ? word(sick, i) : said
+            label_of_row[drawn_rows] = said eq "" ? word(sick, i) : said
             found_of[drawn_rows] = number(here) / unit
             if (i == 1) { here_baseline = number(here) / unit; blog_baseline = number(there) }
             ratio_there = number(there) / blog_baseline
@@ -64,7 +64,7 @@ do for [chart in "pathology_slowest_step pathology_throughput"] {
         set xrange [0:*]
         set ytics ()
         do for [i = 1:drawn_rows] {
-            set ytics add (told_of_row[i] i)
+            set ytics add (label_of_row[i] i)
             set label digits(found_of[i]) at screen 1 - 24. / width, first i right      # at the bar's end it would hide the diamond
         }
         do for [format in formats] {

@@ -7,7 +7,7 @@
 lab = "04_small_work"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "weak_ws1 small_ws4 small_accumulate"
+timeline_cases = "weak_ws1 small_ws4 small_accumulate"
 pathology(case) = case[1:4]             # first letters of the names: weak, stro, smal, larg
 shows_more = 0                          # steps of more samples are longer and no worse
 breakdown_title = "Divided work shrinks; the all-reduce is added to it"

@@ -7,7 +7,7 @@
 lab = "05_token_skew"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "fixed_sample_ws4 epoch_sample epoch_bucket"
+timeline_cases = "fixed_sample_ws4 epoch_sample epoch_bucket"
 pathology(case) = case eq "fixed_sample_ws4" ? "none" : strstrt(case, "epoch") ? "epoch" : strstrt(case, "packed") ? "packed" : "padded"
 breakdown_title = "Padding is computed, not waited for: it is part of compute"
 timeline_title = "Padding costs time, and the longest batch delays all ranks"
@@ -21,9 +21,9 @@ fresh_rows(count) = sprintf("set yrange [%d.6 : 0.4]; set ytics ();", count)
 number_at_the_end(text, row) = sprintf("set label '%s' at screen 1 - 24. / width, first %d right;", text, row)
 
 # ---- Four published quantities per strategy -----------------------------------------------------
-told_cases = "fixed_sample_ws4 variable_sample_ws4 variable_bucket_ws4 variable_token_ws4"
+bar_cases = "fixed_sample_ws4 variable_sample_ws4 variable_bucket_ws4 variable_token_ws4"
 bars = ""                               # published cases that were run
-do for [case in told_cases] { if (has(case, cases)) { bars = bars." ".case } }
+do for [case in bar_cases] { if (has(case, cases)) { bars = bars." ".case } }
 
 array of_bars[4] = ["strategy_step_time", "strategy_useful_tokens_per_s", "strategy_padding_ratio", "strategy_token_spread"]
 array bar_column[4] = ["slowest_step_ms", "useful_tokens_per_s", "padding_ratio", "rank_token_spread"]

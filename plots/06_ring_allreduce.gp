@@ -6,7 +6,7 @@
 lab = "06_ring_allreduce"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline by_gather by_ring"
+timeline_cases = "baseline by_gather by_ring"
 pathology(case) = case eq "baseline" ? "none" : "by hand"
 breakdown_title = "No rank is late, and still one all-reduce costs more than another"
 timeline_title = "Through rank 0, all bytes pass one link"

@@ -7,7 +7,7 @@
 lab = "07_triage"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline data_workers0 launch_eager memory_fp32"
+timeline_cases = "baseline data_workers0 launch_eager memory_fp32"
 pathology(case) = case eq "baseline" ? "none" : root(case)
 breakdown_title = "Slow samples fill data; launches and large tensors local"
 timeline_title = "One slow step has three possible causes"
@@ -23,7 +23,7 @@ setting(name) = system('awk -v name=--'.name.' ''!/^# command: / { if (/^#/) nex
 workers_of(case) = strstrt(case, "_workers0") ? "0" : strstrt(case, "_few") ? setting("workers-few") : strstrt(case, "_many") ? setting("workers-many") : ""
 made_by(case) = workers_of(case) eq "" ? "" : workers_of(case) eq "0" ? ", no workers" : workers_of(case) eq "1" ? ", 1 worker" : ", ".workers_of(case)." workers"
 # Steps, first of them in whole turns, mean and median from that one on, longest step; "0 0 - - 0" without steps.
-told_series(case) = system('awk -F, -v one='.in_shell(case).' -v turn='.(workers_of(case) eq "" ? "1" : workers_of(case)).' ''/^#/ { next } \
+series_numbers(case) = system('awk -F, -v one='.in_shell(case).' -v turn='.(workers_of(case) eq "" ? "1" : workers_of(case)).' ''/^#/ { next } \
     !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     $at["case"] == one && $at["step_ms"] != "" { of[n++] = $at["step_ms"] + 0; \
         for (i = 1; i <= 2; i++) { x = $at[i == 1 ? "step_ms" : "predicted_step_ms"] + 0; if (x > most) most = x } } \
@@ -32,21 +32,21 @@ told_series(case) = system('awk -F, -v one='.in_shell(case).' -v turn='.(workers
         print n, first, sum / m, (by[int((m - 1) / 2)] + by[int(m / 2)]) / 2, most + 0 }'' <'.in_shell(series_csv))
 if (of_this_run(series_csv)) {
     shown = ""
-    told_by_case = ""                   # five words for each case
+    numbers_by_case = ""                   # five words for each case
     do for [case in "data_workers0 data_few data_many busy_workers0 busy_few busy_many"] {
-        told = told_series(case)
-        if (int(word(told, 1)) > 0) { shown = shown." ".case; told_by_case = told_by_case." ".told }
+        numbers = series_numbers(case)
+        if (int(word(numbers, 1)) > 0) { shown = shown." ".case; numbers_by_case = numbers_by_case." ".numbers }
     }
 }
 if (of_this_run(series_csv) && words(shown) > 0) {
-    told_of_panel(case, n) = number(word(told_by_case, 5 * place(case, shown) - 5 + n))
+    panel_number(case, n) = number(word(numbers_by_case, 5 * place(case, shown) - 5 + n))
     row_of(case) = has(case, "busy_workers0 busy_few busy_many") && strstrt(shown, "data_") ? 1 : 0
     steps_drawn = 0
     array most_of[2]
     most_of[1] = 0; most_of[2] = 0
     do for [case in shown] {
-        steps_drawn = told_of_panel(case, 1) > steps_drawn ? told_of_panel(case, 1) : steps_drawn
-        most_of[row_of(case) + 1] = told_of_panel(case, 5) > most_of[row_of(case) + 1] ? told_of_panel(case, 5) : most_of[row_of(case) + 1]
+        steps_drawn = panel_number(case, 1) > steps_drawn ? panel_number(case, 1) : steps_drawn
+        most_of[row_of(case) + 1] = panel_number(case, 5) > most_of[row_of(case) + 1] ? panel_number(case, 5) : most_of[row_of(case) + 1]
     }
     rows_drawn = strstrt(shown, "data_") && strstrt(shown, "busy_") ? 2 : 1
     panel_steps = steps_drawn > 8 ? steps_drawn : 8         # room for the heading
@@ -82,15 +82,15 @@ if (of_this_run(series_csv) && words(shown) > 0) {
     }
     do for [case in shown] {
         do for [step = 0:steps_drawn - 1:4] { set xtics add (sprintf("%d", step) x_of(case, step)) }
-        from_x = x_of(case, told_of_panel(case, 2) - 0.5)
-        to_x = x_of(case, told_of_panel(case, 1) - 0.5)
-        mean_at = y_of(case, told_of_panel(case, 3))
-        median_at = y_of(case, told_of_panel(case, 4))
+        from_x = x_of(case, panel_number(case, 2) - 0.5)
+        to_x = x_of(case, panel_number(case, 1) - 0.5)
+        mean_at = y_of(case, panel_number(case, 3))
+        median_at = y_of(case, panel_number(case, 4))
         set arrow from first from_x, first mean_at to first to_x, first mean_at nohead front linewidth 2 lc rgb mean_colour
         set arrow from first from_x, first median_at to first to_x, first median_at nohead front linewidth 2 dashtype 2 lc rgb median_colour
         head_y = floor_of(row_of(case)) + 1
         set label bold(root(case).made_by(case)) at first x_of(case, -0.5), first head_y + 0.32 left font "sans-serif,9"
-        set label "median ".in_ms(told_of_panel(case, 4)).", mean ".in_ms(told_of_panel(case, 3)) at first x_of(case, -0.5), first head_y + 0.14 left font "sans-serif,9"
+        set label "median ".in_ms(panel_number(case, 4)).", mean ".in_ms(panel_number(case, 3)) at first x_of(case, -0.5), first head_y + 0.14 left font "sans-serif,9"
         if (label(case) ne case) { set label case at first x_of(case, panel_steps - 0.5), first head_y + 0.32 right noenhanced font "sans-serif,8" textcolor rgb grey }
     }
     eval key_clear

@@ -7,7 +7,7 @@
 lab = "08_token_loader"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "views elements slow_disk slow_disk_prefetched"
+timeline_cases = "views elements slow_disk slow_disk_prefetched"
 pathology(case) = strstrt(case, "slow_disk") ? "slow disk" : case eq "views" ? "none" : "copy"
 breakdown_title = "A step does not notice how tokens are copied, only slow storage"
 timeline_title = "Slow storage delays a step, unless a helper waits for it"

@@ -7,7 +7,7 @@
 lab = "09_ddp_inside"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline per_tensor best_bucket"
+timeline_cases = "baseline per_tensor best_bucket"
 pathology(case) = case eq "baseline" ? "none" : case eq "wrong_order" || case eq "rebuilt" ? "order" : case eq "bf16_wire" || case eq "low_rank" ? "fewer bytes" : "buckets"
 beside_name = "sums"
 breakdown_title = "Many buckets: less or more is exposed"
@@ -38,10 +38,10 @@ if (of_this_run(sweep_csv) && of_this_run(best_csv)) {
     set xtics ()
     set xtics add ("a tensor" shown(number(word(caps, 1))))
     span = largest(caps) / second
-    told = 0
+    last_tic = 0
     do for [i = 2:words(caps)] {
         cap = number(word(caps, i))
-        if (cap >= (span > 64 ? 6 : 1.9) * told) { set xtics add (size_word(cap) cap); told = cap }
+        if (cap >= (span > 64 ? 6 : 1.9) * last_tic) { set xtics add (size_word(cap) cap); last_tic = cap }
     }
     set format y "%g"
     set ytics autofreq

@@ -8,7 +8,7 @@
 lab = "10_memory"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline zero3 recompute_all"
+timeline_cases = "baseline zero3 recompute_all"
 pathology(case) = case eq "baseline" ? "none" : case eq "leak" || case eq "kept_gradients" || case eq "early_gather" ? "mistakes" : case eq "recompute_all" || case eq "recompute_sqrt" || case eq "recompute_attention" ? "recomputing" : case eq "offload" ? "a file" : "ZeRO"
 breakdown_title = "Less memory costs transfer, or compute"
 timeline_title = "A step with all memory, with less"

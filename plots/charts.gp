@@ -2,7 +2,7 @@
 # ranks (timeline), and the step of each case (step_time). The script of a lab sets these variables, then loads this file:
 #
 #     lab               "01_straggler"
-#     told_best         the cases of the timeline: baseline, fault, fix; the first two are those of the breakdown
+#     timeline_cases    the cases of the timeline: baseline, fault, fix; the first two are those of the breakdown
 #     pathology(case)   the group of a case; step_time leaves a gap between groups
 #     breakdown_title, timeline_title, step_time_title
 #     shows_more        0 if a longer step is no loss, because it trains on more samples; default 1
@@ -58,9 +58,9 @@ if (words(published) == 0) { blog = summary_csv }  # gnuplot opens a file even i
 published_ratio(case, list) = published_at(case, list) / published_at(word(cases, 1), list)
 
 # ---- Lanes: a block per shown case, downwards: lines for its name, then a lane per rank ---------
-story = ""                      # the cases of told_best, filled up to three with others
-do for [case in told_best." ".cases] {
-    if (has(case, cases) && !has(case, story) && (has(case, told_best) || words(story) < 3)) { story = story." ".case }
+timeline_shows = ""     # the cases of timeline_cases, filled up to three with others
+do for [case in timeline_cases." ".cases] {
+    if (has(case, cases) && !has(case, timeline_shows) && (has(case, timeline_cases) || words(timeline_shows) < 3)) { timeline_shows = timeline_shows." ".case }
 }
 # Among many ranks, those that look alike share a lane, as in lanes.csv; the lane shows the first of them. A case without lanes
 # there (its ranks made different calls) has one per rank.
@@ -104,7 +104,7 @@ heading(case, text, line) = "set label ".in_eval(bold(label(case)).literal(text)
     (label(case) eq case ? "" : "set label ".in_eval(case)." at screen 1 - 24. / width, first ".sprintf("%g", line)." right noenhanced font 'sans-serif,8' textcolor rgb grey;")
 
 # breakdown: the mean step, stacked. Waiting comes last, whenever it occurred, to show its length.
-shown = word(story, 1)." ".word(story, 2)
+shown = word(timeline_shows, 1)." ".word(timeline_shows, 2)
 column_name(part) = part eq "compute" ? "local_ms" : part."_ms"
 parts = ""                      # phases that took any time; the legend omits the others
 do for [part in "data compute host transfer wait"] {
@@ -155,15 +155,16 @@ do for [format in formats] {
 # Collectives that run beside the step have a lane of their own below that of their rank. A sentence above the lanes names the ranks
 # that waited and the rank they waited for. Each segment with enough room says what it is, or at least how long; the legend has the
 # rest. If a step has tokens, the part of a pass that is padding is hatched, and the number of tokens stands at the right.
-shown = story
-told_of(case) = head_of(lanes_csv, "told of ".case)
+shown = timeline_shows
+either(text, otherwise) = text ne "" ? text : otherwise
+explanation_of(case) = either(head_of(lanes_csv, "explanation of ".case), head_of(lanes_csv, "told of ".case))   # the key in older tables
 of_shown(what) = system('awk -F, -v shown='.in_shell(shown." ").' ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
     index(shown, " " $at["case"] " ") { rank = $at["case"] " " $at["rank"]; end = $at["end_ms"] + 0; if (end > most) most = end; \
     if (!begun[rank]++) begin[rank] = $at["start_ms"]; \
     if (end - begin[rank] > own[$at["case"]]) own[$at["case"]] = end - begin[rank]; \
     if (!done[$at["kind"]]++) kinds = kinds " " $at["kind"]; \
     if ($at["lane"] > 0 && !second[$at["case"]]++) beside = beside " " $at["case"]; \
-    if ("tokens" in at && $at["tokens"] != "" && !told[$at["case"], $at["rank"]]++) \
+    if ("tokens" in at && $at["tokens"] != "" && !listed[$at["case"], $at["rank"]]++) \
         tokens = tokens " " $at["case"] " " $at["rank"] " " $at["tokens"] " " $at["padded_tokens"] } \
     END { count = split(shown, cases, " "); for (i = 1; i <= count; i++) steps = steps " " own[cases[i]] + 0; \
     print '.what.' }'' <'.in_shell(lanes_csv))
@@ -177,7 +178,7 @@ do for [kind in of_shown("kinds")] { if (!has(phase(kind), seen)) { seen = seen.
 do for [k = 1:words(tokens):4] { if (word(tokens, k + 2) ne word(tokens, k + 3) && !has("padding", seen)) { seen = seen." padding" } }
 left = left_of_lanes
 right = words(tokens) ? 190 : 24
-do for [case in shown] { if (told_of(case) ne "") { head = 1.75 } }
+do for [case in shown] { if (explanation_of(case) ne "") { head = 1.75 } }
 timeline_caption = caption
 caption = caption.(timeline_note eq "" ? "" : " · ".timeline_note)
 eval page(timeline_title, "time since the step began (ms)", 28 * lines(shown))
@@ -191,7 +192,7 @@ mean_said(case) = number(of(case, mean_ms)) > 0 ? " (mean of all steps: ".in_ms(
 do for [case in shown] {
     last = number(word(steps, place(case, shown)))
     eval heading(case, (last > 0 ? ", ".in_ms(last).samples_of(case).mean_said(case) : ""), first_lane(case) - head)
-    set label told_of(case) at graph 0, first first_lane(case) - 0.95 noenhanced font "sans-serif,9"
+    set label explanation_of(case) at graph 0, first first_lane(case) - 0.95 noenhanced font "sans-serif,9"
     do for [n = 1:has(case, beside) ? lanes_of(case) : 0] { set ytics add (beside_name first_lane(case) + stride(case) * (n - 1) + 0.72) }
 }
 if (words(tokens)) { set label "tokens of this step" at screen 1 - 24. / width, screen 1. * (below - 22) / height right font "sans-serif,9" textcolor rgb grey }

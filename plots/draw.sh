@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: draw.sh NAME FOLDER [SETTINGS]: runs plots/NAME.gp on the tables in FOLDER. Charts are drawn in a subfolder and moved to
 # FOLDER only if all are complete; otherwise the old charts stay. SETTINGS are further gnuplot commands, such as
-# told_best='baseline skew_ws4'. Run only one draw.sh per FOLDER at a time.
+# timeline_cases='baseline skew_ws4'. Run only one draw.sh per FOLDER at a time.
 #
 # Exit status: 0 drawn; 1 error, reason printed; 77 no gnuplot, or no tables.
 set -uo pipefail

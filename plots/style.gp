@@ -83,8 +83,8 @@ bold(text) = "{/:Bold ".literal(text)."}"           # in enhanced text a bare _ 
 
 # ---- The caption: machine and settings ------------------------------------------------------
 cell(key) = word(column_of(summary_csv, key), 1)
-told(key) = preamble(key) ne "" ? preamble(key) : cell(key) eq "-" ? "" : cell(key)
-counted(key, noun) = told(key) eq "" ? "" : told(key)." ".noun.(told(key) eq "1" ? "" : "s")
+stated(key) = preamble(key) ne "" ? preamble(key) : cell(key) eq "-" ? "" : cell(key)
+counted(key, noun) = stated(key) eq "" ? "" : stated(key)." ".noun.(stated(key) eq "1" ? "" : "s")
 also(text) = text eq "" ? "" : " · ".text
 simulated = !has(cell("platform"), "here -")
 observed = simulated ? "simulated" : "measured"
@@ -97,10 +97,10 @@ without_v(text) = strstrt(text, " v") ? text[:strstrt(text, " v")].text[strstrt(
 library_in(backend) = strstrt(backend, " (") ? without_v(backend[strstrt(backend, " (") + 2:strlen(backend) - 1]) : ""
 by_library(backend) = library_in(backend) eq "" ? "" : " by ".(backend[:3] eq "mpi" ? "MPI (" . library_in(backend) . ")" : library_in(backend))
 # A modelled machine has no processor; its tables say "costs of platform blog" instead.
-processor = told("machine")[:9] eq "costs of " ? "" : told("machine")
-machine = (simulated ? "platform ".cell("platform").", simulated".by_library(told("backend")).also(processor) : processor).also(preamble("device"))
-ran_on = counted("ranks", "rank").(simulated ? "" : by_library(told("backend"))).(told("cores") eq "" ? "" : " on ".counted("cores", unit)).\
-    also(told("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").also(trained_on)
+processor = stated("machine")[:9] eq "costs of " ? "" : stated("machine")
+machine = (simulated ? "platform ".cell("platform").", simulated".by_library(stated("backend")).also(processor) : processor).also(preamble("device"))
+ran_on = counted("ranks", "rank").(simulated ? "" : by_library(stated("backend"))).(stated("cores") eq "" ? "" : " on ".counted("cores", unit)).\
+    also(stated("oversubscribed") eq "1" ? "more ranks than ".unit."s" : "").also(trained_on)
 caption = ran_on.also(counted("steps", "step")).also(counted("rounds", "round"))
 
 # ---- Names at the ends of lines ---------------------------------------------------------------

@@ -17,7 +17,7 @@ struct act {
 };
 
 /* Collectives while they are replayed, by their numbers. */
-struct meeting {
+struct replayed {
     double transfer;
     int missing;   /* members that have not started it */
     double latest; /* start of those that have */
@@ -31,9 +31,9 @@ struct what_if {
     double *work;     /* (steps, SPAN_PHASES, ranks) seconds */
 
     /* of one replay */
-    double *share;            /* (steps, SPAN_PHASES, ranks) of the work that is left */
-    double *started;          /* (ranks, count of the timeline) of each call; NaN: not yet */
-    struct meeting *meetings; /* (collectives) */
+    double *share;                /* (steps, SPAN_PHASES, ranks) of the work that is left */
+    double *started;              /* (ranks, count of the timeline) of each call; NaN: not yet */
+    struct replayed *collectives; /* (collectives) */
     struct clock {
         int next; /* act */
         double now, entered;
@@ -140,7 +140,7 @@ static void add_all(struct what_if *w)
         add_rank(w, rank, windows, events);
     }
     for (int n = 0; n < w->matched.count; n++)
-        w->meetings[n].transfer = transfer_of(&w->matched.at[n], scratch);
+        w->collectives[n].transfer = transfer_of(&w->matched.at[n], scratch);
     free(scratch);
     free(events);
     free(windows);
@@ -160,7 +160,7 @@ struct what_if *what_if_open(const struct timeline *t)
     w->work = memory_new(cells, sizeof *w->work);
     w->share = memory_new(cells, sizeof *w->share);
     w->started = memory_new(ranks * (size_t)t->count, sizeof *w->started);
-    w->meetings = memory_new((size_t)w->matched.count, sizeof *w->meetings);
+    w->collectives = memory_new((size_t)w->matched.count, sizeof *w->collectives);
     w->clocks = memory_new(ranks, sizeof *w->clocks);
     add_all(w);
     return w;
@@ -176,7 +176,7 @@ void what_if_close(struct what_if *w)
     free(w->work);
     free(w->share);
     free(w->started);
-    free(w->meetings);
+    free(w->collectives);
     free(w->clocks);
     free(w);
 }
@@ -214,8 +214,8 @@ static void begin_replay(struct what_if *w, struct what_if_fix fix)
     for (size_t i = 0; i < ranks * (size_t)t->count; i++)
         w->started[i] = (double)NAN;
     for (int n = 0; n < w->matched.count; n++) {
-        w->meetings[n].missing = w->matched.at[n].members;
-        w->meetings[n].latest = -INFINITY;
+        w->collectives[n].missing = w->matched.at[n].members;
+        w->collectives[n].latest = -INFINITY;
     }
     for (size_t rank = 0; rank < ranks; rank++)
         w->clocks[rank] = (struct clock){ .next = w->begin[rank] };
@@ -231,9 +231,9 @@ static double awaited_start(const struct what_if *w, struct matched_call call)
 {
     const struct matched *c = call.collective;
     const struct span *span = matched_span(call);
-    const struct meeting *meeting = &w->meetings[c - w->matched.at];
+    const struct replayed *replayed = &w->collectives[c - w->matched.at];
     if (!span_has_peers(span))
-        return meeting->missing > 0 ? (double)NAN : meeting->latest;
+        return replayed->missing > 0 ? (double)NAN : replayed->latest;
     const int peers[] = { matched_member(c, span->from), matched_member(c, span->to) };
     double latest = *started_at(w, c, call.member);
     for (int i = 0; i < 2; i++) {
@@ -248,11 +248,11 @@ static double awaited_start(const struct what_if *w, struct matched_call call)
 static void start(struct what_if *w, const struct clock *clock, const struct act *act)
 {
     const struct matched *c = act->call.collective;
-    struct meeting *meeting = &w->meetings[c - w->matched.at];
+    struct replayed *replayed = &w->collectives[c - w->matched.at];
     double *started = started_at(w, c, act->call.member);
     *started = fmin(clock->now, clock->entered + act->seconds);
-    meeting->latest = fmax(meeting->latest, *started);
-    meeting->missing--;
+    replayed->latest = fmax(replayed->latest, *started);
+    replayed->missing--;
 }
 
 /* Let a rank act until it waits for a rank that has not started. Return false if it could not act at all. */
@@ -272,7 +272,7 @@ static bool advance(struct what_if *w, int rank, double *ends)
             if (isnan(awaited))
                 break;
             clock->entered = clock->now;
-            clock->now = fmax(clock->now, awaited + w->meetings[act->call.collective - w->matched.at].transfer);
+            clock->now = fmax(clock->now, awaited + w->collectives[act->call.collective - w->matched.at].transfer);
         }
     }
     return clock->next > first;

@@ -126,8 +126,8 @@ struct device_staging_buffer {
     size_t bytes;
 };
 struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner, size_t count, size_t size);
-void device_staging_buffer_close(struct device_staging_buffer *inbox);
-void device_deliver(const struct device_staging_buffer *inbox, size_t bytes);
+void device_staging_buffer_close(struct device_staging_buffer *buffer);
+void device_deliver(const struct device_staging_buffer *buffer, size_t bytes);
 
 /* --- costs of a device that computes nothing ---------------------------------------------------------------------- */
 

@@ -139,14 +139,14 @@ struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner,
     return (struct device_staging_buffer){ .host = memory, .device = memory, .bytes = count * size };
 }
 
-void device_staging_buffer_close(struct device_staging_buffer *inbox)
+void device_staging_buffer_close(struct device_staging_buffer *buffer)
 {
-    memory_free_array(inbox->host);
+    memory_free_array(buffer->host);
 }
 
-void device_deliver(const struct device_staging_buffer *inbox, size_t bytes)
+void device_deliver(const struct device_staging_buffer *buffer, size_t bytes)
 {
-    (void)inbox, (void)bytes;
+    (void)buffer, (void)bytes;
 }
 
 void device_multiply(float *out, const float *x, const float *w, int B, int N, int K)

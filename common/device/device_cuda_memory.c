@@ -185,21 +185,21 @@ void device_sample_later(void *stage, const void *memory, size_t size, size_t st
 
 struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner, size_t count, size_t size)
 {
-    struct device_staging_buffer inbox = { device_stage_new(owner, count * size), device_new(owner, count, size),
-                                           count * size };
-    if (inbox.host)
-        memset(inbox.host, 0, count * size);
-    return inbox;
+    struct device_staging_buffer buffer = { device_stage_new(owner, count * size), device_new(owner, count, size),
+                                            count * size };
+    if (buffer.host)
+        memset(buffer.host, 0, count * size);
+    return buffer;
 }
 
-void device_staging_buffer_close(struct device_staging_buffer *inbox)
+void device_staging_buffer_close(struct device_staging_buffer *buffer)
 {
-    device_free(inbox->device);
-    device_stage_free(inbox->host);
-    *inbox = (struct device_staging_buffer){ 0 };
+    device_free(buffer->device);
+    device_stage_free(buffer->host);
+    *buffer = (struct device_staging_buffer){ 0 };
 }
 
-void device_deliver(const struct device_staging_buffer *inbox, size_t bytes)
+void device_deliver(const struct device_staging_buffer *buffer, size_t bytes)
 {
-    device_put(inbox->device, inbox->host, bytes);
+    device_put(buffer->device, buffer->host, bytes);
 }

@@ -163,15 +163,15 @@ struct device_staging_buffer device_staging_buffer_open(enum memory_owner owner,
     return (struct device_staging_buffer){ .host = memory, .device = memory, .bytes = bytes };
 }
 
-void device_staging_buffer_close(struct device_staging_buffer *inbox)
+void device_staging_buffer_close(struct device_staging_buffer *buffer)
 {
-    ledger_remove(inbox->host);
-    munmap(inbox->host, inbox->bytes ? inbox->bytes : 1);
+    ledger_remove(buffer->host);
+    munmap(buffer->host, buffer->bytes ? buffer->bytes : 1);
 }
 
-void device_deliver(const struct device_staging_buffer *inbox, size_t bytes)
+void device_deliver(const struct device_staging_buffer *buffer, size_t bytes)
 {
-    (void)inbox, (void)bytes;
+    (void)buffer, (void)bytes;
 }
 
 /* What the platform file says of this rank's host. Static, because looking up the names takes longer than the rest of a simulated

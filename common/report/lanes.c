@@ -274,6 +274,20 @@ static void write_segments(struct csv *csv, const struct outcome *o, const struc
     }
 }
 
+#define EXPLANATION "explanation of "
+
+char *lanes_explanation(const struct csv_table *lanes, const char *name)
+{
+    static const char *const keys[] = { EXPLANATION, "told of " };
+    char *text = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !text; i++) {
+        char *key = memory_text("%s%s", keys[i], name);
+        text = csv_comment(lanes, key, 0);
+        free(key);
+    }
+    return text;
+}
+
 void lanes_write(const struct report *report)
 {
     struct csv csv = report_begin_table(report, "lanes.csv");
@@ -281,7 +295,7 @@ void lanes_write(const struct report *report)
     for (int i = 0; i < report->cases; i++) {
         views[i] = timeline_view_take(&report->outcomes[i]);
         if (views[i].text && !report->outcomes[i].stats.wrong.count)
-            fprintf(csv.out, "# told of %s: %s\n", report->outcomes[i].name, views[i].text);
+            fprintf(csv.out, "# " EXPLANATION "%s: %s\n", report->outcomes[i].name, views[i].text);
     }
     for (int i = 0; i < report->cases; i++) {
         if (!report->outcomes[i].stats.wrong.count)

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_LANES_H
 #define LOCKSTEP_LANES_H
 
+#include "base/csv.h"
 #include "launch/job.h"
 #include "report/run_report.h"
 #include "report/timeline_view.h"
@@ -17,5 +18,8 @@ void lanes_draw_views(FILE *out, const struct timeline_view *views, char *const 
 /* Write lanes.csv for the charts: the segments of each case's typical step, below the blame sentences. Ranks `rank` to `to_rank`
  * look like the first of them (timeline_view.h). */
 void lanes_write(const struct report *report);
+
+/* Return the blame sentence that a lanes.csv has of a case, NULL if none; the caller frees it. Older files call it `told of CASE`. */
+char *lanes_explanation(const struct csv_table *lanes, const char *name);
 
 #endif

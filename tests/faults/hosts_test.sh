@@ -171,7 +171,7 @@ sleeps_far_away() # HOSTS RANKS_EACH SLEEPER
     file_says "$name" "$results/summary.csv" '^# clocks: agree within [0-9.]+ ms; shorter waits count as transfer$'
     between "$name" "the clocks' error" "$(sed -n 's/^# clocks: agree within \([0-9.]*\) ms.*/\1/p' "$results/summary.csv")" 0.0001 10
     file_says "$name" out "^Clocks agree within [0-9.]+ ms"
-    file_says "$name" "$results/lanes.csv" "told of skew_ws4: .* for rank $3: its data took 2[0-9.]+ ms"
+    file_says "$name" "$results/lanes.csv" "explanation of skew_ws4: .* for rank $3: its data took 2[0-9.]+ ms"
     [[ $(cell "$results/summary.csv" skew_ws4 blamed_rank) == "$3" ]] || complain "$name" "rank $3 is not blamed"
     between "$name" "the step" "$(cell "$results/summary.csv" skew_ws4 slowest_step_ms)" $slept 500
     # All other ranks wait nearly as long as the sleep, up to the clock error.

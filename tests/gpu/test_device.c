@@ -766,7 +766,7 @@ static void *deliver(void *buffer)
 }
 
 /* Fill a staging buffer from another thread, as a loader does. */
-TEST(test_inbox)
+TEST(test_staging_buffer)
 {
     int32_t got[1025];
     struct device_staging_buffer buffer = device_staging_buffer_open(MEMORY_DATA, 1025, sizeof *got);

@@ -17,10 +17,10 @@ try() # NAME PLATFORM OPTION...: run the lab with these options and draw its cha
 
 # The script of the charts names cases that the lab has.
 script=$source/plots/$name.gp
-told_best=$(sed -nE 's/^told_best = "(.*)"$/\1/p' "$script")
-[[ -n $told_best ]] || complain "$script sets no told_best"
+timeline_cases=$(sed -nE 's/^timeline_cases = "(.*)"$/\1/p' "$script")
+[[ -n $timeline_cases ]] || complain "$script sets no timeline_cases"
 known=" $("$lab" --help | sed -nE '1,/^usage/s/^  ([a-z0-9_]+) .*/\1/p' | tr '\n' ' ')"
-for case in $told_best $(grep -oE '\bcase("\])? (eq|==) "[a-z0-9_]+"' "$script" | sed 's/.* "\(.*\)"/\1/'); do
+for case in $timeline_cases $(grep -oE '\bcase("\])? (eq|==) "[a-z0-9_]+"' "$script" | sed 's/.* "\(.*\)"/\1/'); do
     [[ $known == *" $case "* ]] || complain "$script names the case $case, which the lab does not have"
 done
 
@@ -50,7 +50,7 @@ for i in "${!names[@]}"; do
     # step_time has all cases, each with its name in small print, and fixes below their fault.
     [[ $steps == *">${names[i]}<"* ]] || complain "step_time.svg does not name ${names[i]}"
     [[ $steps == *">$label<"* || $steps == *">+ ${label#* + }<"* ]] || complain "step_time.svg lacks the label $label"
-    [[ " $told_best " != *" ${names[i]} "* || $lanes == *"bold\" >$label<"* ]] || complain "timeline.svg lacks the label $label"
+    [[ " $timeline_cases " != *" ${names[i]} "* || $lanes == *"bold\" >$label<"* ]] || complain "timeline.svg lacks the label $label"
 done
 for text in "${charted[@]}"; do
     grep -qe "${text#* }" "$results/${text%% *}.svg" || complain "${text%% *}.svg does not say '${text#* }'"
@@ -123,7 +123,7 @@ for table in summary ranks rounds; do
               if (wrong && name[i] ~ /_ms$|_per_s$|vs_|eff|blamed/ || name[i] ~ /^(wait|transfer)_ms$/) $i = ""
           print }' "published/platforms/blog/$name/$table.csv" >"blanks/$table.csv"
 done
-sed -E '/^# told/d; s/,(wait|transfer),/,exposed,/' "published/platforms/blog/$name/lanes.csv" >blanks/lanes.csv
+sed -E '/^# explanation/d; s/,(wait|transfer),/,exposed,/' "published/platforms/blog/$name/lanes.csv" >blanks/lanes.csv
 rm -f blanks/*.svg blanks/*.png
 draw blanks "$name" svg
 grep -q 'wait or transfer' blanks/timeline.svg || complain "what is exposed has no place in the legend"

@@ -39,9 +39,9 @@ cp -r "$results" alike
 rm -f alike/*.svg alike/*.png
 first=$(awk -F, '/^#/ { next } seen++ { print $2; exit }' alike/summary.csv)
 sed -i "s/\b$first\b/base.line/" alike/{summary,ranks,rounds,lanes}.csv
-sed -i '1i # told of base-line: of another case' alike/lanes.csv
+sed -i '1i # explanation of base-line: of another case' alike/lanes.csv
 draw alike blame svg
-! grep -q "of another case" alike/timeline.svg || complain "what is told of one case stands over another"
+! grep -q "of another case" alike/timeline.svg || complain "the explanation of one case stands over another"
 grep -q "base.line" alike/timeline.svg || complain "the case is not drawn"
 
 # overlap.awk notices overlapping texts.

@@ -65,11 +65,11 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
     {
         cases++
         case_name = $at["case"]
-        crew = case_name ~ one ? 1 : case_name ~ half ? int((ranks + 1) / 2) : ranks
+        case_ranks = case_name ~ one ? 1 : case_name ~ half ? int((ranks + 1) / 2) : ranks
         if ($at["backend"] != backend || $at["platform"] != platform) complain("from " $at["platform"])
-        if ($at["device"] != (crew == 1 && backend == "nccl" ? "cuda (n=1: no communication)" : device)) complain("on " $at["device"])
-        if ($at["ranks"] != crew) complain($at["ranks"] " ranks")
-        if ($at["oversubscribed"] != (crew > $at["cores"])) complain("oversubscribed " $at["oversubscribed"])
+        if ($at["device"] != (case_ranks == 1 && backend == "nccl" ? "cuda (n=1: no communication)" : device)) complain("on " $at["device"])
+        if ($at["ranks"] != case_ranks) complain($at["ranks"] " ranks")
+        if ($at["oversubscribed"] != (case_ranks > $at["cores"])) complain("oversubscribed " $at["oversubscribed"])
         if ($at["oversubscribed"] != 0 && backend == "sim") complain("a core is shared")
         if ($at["wrong"] "" != "0") complain("wrong " $at["wrong"])
         # Wait and transfer are blank where they are indistinguishable. A case with progress calls has both.
@@ -77,7 +77,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         gap = $at["local_ms"] + $at["host_ms"] + exposed - $at["blog_compute_ms"]
         if ($at["wait_ms"] == "" && case_name !~ apart) complain("wait is blank")
         if (gap > 1e-4 || gap < -1e-4) complain("terms do not add up, " gap)
-        if (case_name !~ uneven && $at["global_batch_size"] != crew * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
+        if (case_name !~ uneven && $at["global_batch_size"] != case_ranks * $at["batch_size"] * (case_name ~ cut ? 4 : 1)) complain("global batch")
         turns = backend == "sim" || ranks > $at["cores"] # ranks take turns on cores, so rounds are slow
         measured = backend == "sim" && window == 2 ? 1 : window
         rounds = !turns ? ($at["rounds"] ~ /^[23]$/ ? $at["rounds"] : 4) : measured >= 4 ? 1 : 4 / measured # at least four steps
@@ -88,7 +88,7 @@ awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform=
         if (case_name ~ reordered && numerics != "same" && numerics != "reordered") complain("numerics " numerics)
         if (ranks > 1 && case_name ~ changed && numerics != "changed") complain("trains otherwise, and numerics " numerics)
         if ($at["loss"] <= 0 || $at["loss"] > 5) complain("loss " $at["loss"])
-        if (crew == 1 && $at["wait_ms"] != 0) complain("one rank waits")
+        if (case_ranks == 1 && $at["wait_ms"] != 0) complain("one rank waits")
         loss[case_name] = $at["loss"]
         steps = measured < cycle_of(case_name) ? cycle_of(case_name) : measured
         if ($at["steps"] != rounds * steps) complain($at["steps"] " steps")

@@ -8,8 +8,8 @@ folder=$(realpath -m "$3")/$(basename "$0" _test.sh)
 platform=$tests/round_numbers.xml
 job=(--platform "$platform")
 # Options of the lab, from the head of its claims: its model has 196348 parameters, whose all-reduce takes 12 ms.
-read -ra told < <(sed -n 's/^# job: //p' "$tests/$name.csv")
-job+=("${told[@]}")
+read -ra options < <(sed -n 's/^# job: //p' "$tests/$name.csv")
+job+=("${options[@]}")
 # shellcheck source=tests/support/frame.sh
 source "$tests/../support/frame.sh"
 

@@ -9,9 +9,9 @@
 #include "collective/spans.h"
 #include "launch/flight_recorder.h"
 #include "launch/job.h"
+#include "support/known_op.h"
 #include "support/patience.h"
 #include "support/simulated.h"
-#include "support/trial.h"
 #include "world/async_helper.h"
 #include "world/world.h"
 
@@ -126,25 +126,25 @@ static void a_part_of_the_world_starts_its_own(void)
 }
 
 /* Run every kind in a group, blocking and started, in place and not; and once with fake buffers, which have no results. */
-static void every_kind_gives_exact_results(struct collective *c, const struct group *group, struct trial_members m)
+static void every_kind_gives_exact_results(struct collective *c, const struct group *group, struct known_op_members m)
 {
     const size_t elements = 5000;
     char *fake = device_new(MEMORY_DATA, 2 * RANKS * elements, sizeof(float));
     for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++) {
-        struct collective_op ops[TRIAL_OPS];
-        int count = trial_list(ops, &m, type, elements);
+        struct collective_op ops[KNOWN_OPS];
+        int count = known_op_list(ops, &m, type, elements);
         for (int i = 0; i < count; i++) {
-            struct trial t = { .op = in_group(group, ops[i]) };
+            struct known_op t = { .op = in_group(group, ops[i]) };
             t.op.send = fake;
             t.op.receive = fake + RANKS * elements * sizeof(float);
-            trial_run(&t, c, i % 2);
-            for (int way = 0; way < (trial_can_be_in_place(&ops[i]) ? 4 : 2); way++) {
-                t = trial_open(in_group(group, ops[i]), &m, 4 * i + way, way & 2);
-                trial_run(&t, c, way & 1);
-                if (trial_wrong(&t) >= 0)
+            known_op_run(&t, c, i % 2);
+            for (int way = 0; way < (known_op_can_be_in_place(&ops[i]) ? 4 : 2); way++) {
+                t = known_op_open(in_group(group, ops[i]), &m, 4 * i + way, way & 2);
+                known_op_run(&t, c, way & 1);
+                if (known_op_wrong(&t) >= 0)
                     die(STATUS_WRONG, "%d ranks, operation %d, way %d, type %d: element %ld of %zu is wrong", m.ranks,
-                        i, way, (int)type, trial_wrong(&t), t.elements);
-                trial_close(&t);
+                        i, way, (int)type, known_op_wrong(&t), t.elements);
+                known_op_close(&t);
             }
         }
     }
@@ -158,11 +158,11 @@ static void groups_do_every_kind(void)
     const struct group *parity = collective_split(c, rank % 2, 0), *reverse = collective_split(c, 0, -rank);
     const struct group *three = collective_split(c, rank < 3 ? 0 : -1, 0);
     EXPECT((three == NULL) == (rank == 3));
-    every_kind_gives_exact_results(c, NULL, (struct trial_members){ rank, RANKS, { 0, 1, 2, 3 } });
-    every_kind_gives_exact_results(c, parity, (struct trial_members){ rank / 2, 2, { rank % 2, rank % 2 + 2 } });
-    every_kind_gives_exact_results(c, reverse, (struct trial_members){ RANKS - 1 - rank, RANKS, { 3, 2, 1, 0 } });
+    every_kind_gives_exact_results(c, NULL, (struct known_op_members){ rank, RANKS, { 0, 1, 2, 3 } });
+    every_kind_gives_exact_results(c, parity, (struct known_op_members){ rank / 2, 2, { rank % 2, rank % 2 + 2 } });
+    every_kind_gives_exact_results(c, reverse, (struct known_op_members){ RANKS - 1 - rank, RANKS, { 3, 2, 1, 0 } });
     if (three)
-        every_kind_gives_exact_results(c, three, (struct trial_members){ rank, 3, { 0, 1, 2 } });
+        every_kind_gives_exact_results(c, three, (struct known_op_members){ rank, 3, { 0, 1, 2 } });
     collective_close(c);
 }
 

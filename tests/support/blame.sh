@@ -3,7 +3,7 @@
 #
 #     work_without_gnuplot             make $folder anew and go there; blame finds all programs but gnuplot
 #     tell ARGUMENT...                 run blame; set `status`, write output to files out and err
-#     told NAME STATUS TEXT ARGUMENT... check that blame exits with STATUS and prints TEXT
+#     answers NAME STATUS TEXT ARGUMENT... check that blame exits with STATUS and prints TEXT
 
 work_without_gnuplot()
 {
@@ -20,7 +20,7 @@ tell()
     ! grep -q 'Sanitizer\|runtime error' err || complain "$1" "$(<err)"
 }
 
-told()
+answers()
 {
     local name=$1 wanted=$2 text=$3
     shift 3

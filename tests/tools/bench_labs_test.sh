@@ -64,7 +64,7 @@ END
 
 fake_torch() # NAME FIRST-LINE REST: create the script; in REST, `line` is the question, `parameters` the model's parameter count
 {
-    printf '#!/bin/bash\necho "$*" >told\necho "%s"\nkind=${MALLOC_MMAP_MAX_:+kept}\n%s\n%s\n%s\n' "$2" \
+    printf '#!/bin/bash\necho "$*" >arguments\necho "%s"\nkind=${MALLOC_MMAP_MAX_:+kept}\n%s\n%s\n%s\n' "$2" \
         'echo "start ${0##*/} ${kind:-theirs} ${OPENBLAS_CORETYPE-}" >>starts' \
         'while IFS= read -r line; do echo "${kind:-theirs} $line" >>order; parameters=3124200' \
         '[[ $line != 05* ]] || parameters=412960; [[ $line != 09* ]] || parameters=3151872' >"$1"
@@ -74,7 +74,7 @@ fake_torch() # NAME FIRST-LINE REST: create the script; in REST, `line` is the q
 
 run_to() # STATUS ARGUMENT...: run bench without the system's PyTorch, check its exit status; set `said` to its output
 {
-    rm -rf results order told starts
+    rm -rf results order arguments starts
     exits "$1" timeout $((100 * patience)) bin/bench --part labs --out results --system none --root quiet "${@:2}"
 }
 
@@ -118,7 +118,7 @@ test_beside()
         if ($7 != (NR <= 2 ? "0.5" : "")) exit 1 }' || complain "not the mean: $(rows | tail -n 12)"
     grep -qx '# torch: a fake, its BLAS' results/bench.csv || complain "the table does not name PyTorch"
     grep -q '^# torch: a fake, its BLAS, .*pages kept$' results/bench.csv || complain "the table does not name the tuned PyTorch"
-    expect "what it was told" "$script" "$(<told)"
+    expect "its arguments" "$script" "$(<arguments)"
     for question in $questions; do
         wanted+="ours ${question%,*}"$'\n'"theirs $question"$'\n'"kept $question"$'\n'
     done
@@ -274,7 +274,7 @@ test_ddp()
     printf '#!/bin/bash\n[[ " $* " == *" --ranks=2 "* ]] && "%s" "$@" --dry-run >/dev/null && exec "$0.fake" "$@"\n' "$bin/09_ddp_inside" \
         >bin/09_ddp_inside
     chmod +x bin/09_ddp_inside
-    rm -rf results order told starts
+    rm -rf results order arguments starts
     exits 0 timeout $((100 * patience)) bin/bench --part ddp --out results --system none --root quiet --rounds 2 --torch ./beside
     expect "rows of buckets" "$(for case in one_bucket small_buckets ddp_default best_bucket; do
         printf '%s (09_ddp_inside) against a fake%s; ms\n' "$case" "" "$case" "; tuned"
@@ -339,7 +339,7 @@ all_gone() # PID...: true if all end within 5 seconds
 test_answers()
 {
     local asked="$questions"$'\n09_ddp_inside,one_bucket\n09_ddp_inside,small_buckets\n09_ddp_inside,ddp_default\n09_ddp_inside,best_bucket'
-    said=$("$python" "$script" --steps 2 --skip-first-steps 1 --tell <<<"$asked"$'\nresnet' 2>told)
+    said=$("$python" "$script" --steps 2 --skip-first-steps 1 --tell <<<"$asked"$'\nresnet' 2>losses)
     expect "answers" "$(awk -F, '{ print $0 (/^05/ ? ",412960" : /^09/ ? ",3151872" : ",3124200") }' <<<"$asked")" \
         "$(sed -n '2,17s/,[0-9.]*,[0-9.]*$//p' <<<"$said")"
     says "ready PyTorch "
@@ -349,7 +349,7 @@ test_answers()
         complain "it does not name its BLAS"
     # Nearly untrained: losses of about ln 1000 and ln 16.
     awk -F'loss ' '/^0/ { most = /^05/ ? 4 : 8; for (i = 2; i <= NF; i++) n += $i + 0 > 1.5 && $i + 0 < most }
-        END { exit n != 8 * 4 + (2 + 4) * 2 + 2 * 1 }' told || complain "losses: $(<told)"
+        END { exit n != 8 * 4 + (2 + 4) * 2 + 2 * 1 }' losses || complain "losses: $(<losses)"
 }
 
 # Train on the same twelve batches repeatedly: the loss must fall below that of guessing, ln 10 = 2.3.

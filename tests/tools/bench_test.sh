@@ -14,7 +14,7 @@ folder=$(realpath -m "$3")/bench
 
 run() # STATUS ARGUMENT...: run bench_gpu and check its exit status; set `said` to its output
 {
-    rm -rf results asked told
+    rm -rf results asked arguments
     exits "$1" timeout $((100 * patience)) "$bench" --out results "${@:2}"
 }
 
@@ -78,7 +78,7 @@ test_usage()
 
 fake() # NAME FIRST-LINE REST: create the script; in REST, `line` is the question, `parameters` the toy model's parameter count
 {
-    printf '#!/bin/bash\necho "$*" >told\necho "%s"\n%s\n' "$2" \
+    printf '#!/bin/bash\necho "$*" >arguments\necho "%s"\n%s\n' "$2" \
         'while IFS= read -r line; do echo "$line" >>asked; parameters=1172; [[ $line != tr* ]] || parameters=2104' >"$1"
     printf '%s\ndone\n' "$3" >>"$1"
     chmod +x "$1"
@@ -120,7 +120,7 @@ test_beside()
     fake beside "ready a fake" 'echo "$line,$parameters,1000"'
     run 0 "${toy[@]}" --precision bf16 --torch ./beside --torch-step "a file.py"
     says "beside   a fake"
-    expect "what it was told" "a file.py --steps=4 --warm-up=2 --input-dim=24 --hidden-dim=20 --num-classes=12 --vocab-size=64 --width=12 --num-heads=2 --num-topics=4" "$(<told)"
+    expect "its arguments" "a file.py --steps=4 --warm-up=2 --input-dim=24 --hidden-dim=20 --num-classes=12 --vocab-size=64 --width=12 --num-heads=2 --num-topics=4" "$(<arguments)"
     for i in mlp,bf16,16 transformer,bf16,1,10 transformer,bf16,2,10; do
         wanted+="$i"$'\n'"$i"$'\n'"$i"$'\n'
     done

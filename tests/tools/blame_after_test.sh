@@ -36,22 +36,22 @@ steps() # LATE [RANKS [CASE]]
 steps 30 >before.csv
 steps 0 >after.csv
 steps 12 >half.csv
-told "fixed" 10 "a step takes 40.0 ms, 30.0 ms less (95 % interval 30.0 to 30.0). The what-if promised 30.0 ms (rank 0: data), 30.0 ms (rank 0: all phases)." \
+answers "fixed" 10 "a step takes 40.0 ms, 30.0 ms less (95 % interval 30.0 to 30.0). The what-if promised 30.0 ms (rank 0: data), 30.0 ms (rank 0: all phases)." \
     before.csv --after after.csv
 grep -qF "no rank stands out as the cause." out || complain "fixed" "no word of the later recording"
 grep -q '<h2>After the fix</h2>' results/page.html || complain "fixed" "not on the page"
-told "half fixed" 10 "a step takes 52.0 ms, 18.0 ms less" before.csv --after half.csv
+answers "half fixed" 10 "a step takes 52.0 ms, 18.0 ms less" before.csv --after half.csv
 grep -qF "12 waited for rank 0, late in its data" out || complain "half fixed" "does not say that rank 0 is still late"
-told "not fixed" 10 "a step takes 70.0 ms, 0.0 ms less" before.csv --after before.csv
-told "worse" 0 "a step takes 70.0 ms, 30.0 ms more (95 % interval 30.0 to 30.0). The what-if promised nothing." after.csv --after before.csv
-told "JSON" 10 '"after": {"source": "after.csv", "step_ms": 40, "gain_ms": 30, "gain_low_ms": 30, "gain_high_ms": 30, "promises": [{"rank": 0, "host": null, "phase": "data", "gain_ms": 30}' \
+answers "not fixed" 10 "a step takes 70.0 ms, 0.0 ms less" before.csv --after before.csv
+answers "worse" 0 "a step takes 70.0 ms, 30.0 ms more (95 % interval 30.0 to 30.0). The what-if promised nothing." after.csv --after before.csv
+answers "JSON" 10 '"after": {"source": "after.csv", "step_ms": 40, "gain_ms": 30, "gain_low_ms": 30, "gain_high_ms": 30, "promises": [{"rank": 0, "host": null, "phase": "data", "gain_ms": 30}' \
     before.csv --after after.csv --json
-told "JSON, no other recording" 10 '"after": null' before.csv --json
+answers "JSON, no other recording" 10 '"after": null' before.csv --json
 steps 0 3 >three.csv
-told "other ranks" 2 "three.csv has 3 ranks, and before.csv 2: not the same job; record it again with as many ranks" before.csv --after three.csv
+answers "other ranks" 2 "three.csv has 3 ranks, and before.csv 2: not the same job; record it again with as many ranks" before.csv --after three.csv
 { steps 0 2 fast; steps 0 2 other | tail -n +2; } >cases.csv
-told "other cases" 2 "cases.csv has no case 'job', but 2 others; choose one that both recordings have by --case" before.csv --after cases.csv
-told "no file" 2 "missing.csv" before.csv --after missing.csv
+answers "other cases" 2 "cases.csv has no case 'job', but 2 others; choose one that both recordings have by --case" before.csv --after cases.csv
+answers "no file" 2 "missing.csv" before.csv --after missing.csv
 
 # The page shows what blame prints.
 page=$sources/notebooks-md/find_and_fix.md recorded=$sources/notebooks-md/runs/torch

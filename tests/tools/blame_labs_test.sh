@@ -26,9 +26,9 @@ compare() # TABLE KEY_COLUMNS VALUE_COLUMNS
             for (i = 1; i <= split(columns, name, " "); i++) {
                 if (!(name[i] in at)) { print "no column " name[i]; bad = 1; continue }
                 value = $at[name[i]]
-                if (file == 1) { told[key, name[i]] = value; continue }
-                if (!((key, name[i]) in told)) { print key ": not in the lab" ; bad = 1; continue }
-                theirs = told[key, name[i]]
+                if (file == 1) { lab_has[key, name[i]] = value; continue }
+                if (!((key, name[i]) in lab_has)) { print key ": not in the lab" ; bad = 1; continue }
+                theirs = lab_has[key, name[i]]
                 gap = value - theirs
                 if ((value == "") != (theirs == "") || gap > 2.5e-6 || gap < -2.5e-6) { print key ": " name[i] " is " value ", not " theirs; bad = 1 }
                 compared++

@@ -73,7 +73,7 @@ by_hand() # NAME
 all=(--skip-first-steps 0)
 
 good 0 >good.csv
-told "by hand" 0 "of job 4 steps measured, from step 0 on" good.csv "${all[@]}"
+answers "by hand" 0 "of job 4 steps measured, from step 0 on" good.csv "${all[@]}"
 by_hand "by hand"
 for text in "rank 0 " "◀ last" "Of every 100 rank-seconds of job, 27 were spent waiting; too few steps to tell a cause from chance." "would take 58.0 ms" "a step took 95.0 ms" \
     "No other case to compare with" "in more rounds, or stretches of four steps, than" "gnuplot is not installed" "Tables and trace: $folder/results"; do
@@ -85,47 +85,47 @@ grep -qx '# machine: a test' results/summary.csv || complain "by hand" "the file
 
 # Enough steps to blame a rank: sixteen are four stretches, and so are four steps of simulated ranks, whose steps count one by one.
 good 0 job 16 >long.csv
-told "sixteen steps" 10 "Of every 100 rank-seconds of job, 25 waited for rank 0." long.csv "${all[@]}"
+answers "sixteen steps" 10 "Of every 100 rank-seconds of job, 25 waited for rank 0." long.csv "${all[@]}"
 table_has "sixteen steps" summary.csv case=job blamed_rank 0
 table_has "sixteen steps" summary.csv case=job blamed_wait_ms 74
 grep -qF "Next: rank 0 is late in its data" out || complain "sixteen steps" "does not say in what rank 0 is late"
 { echo "# simulated: platform example, a machine"; cat good.csv; } >simulated.csv
-told "simulated steps" 10 "core-seconds of job, 26 waited for rank 0." simulated.csv "${all[@]}"
+answers "simulated steps" 10 "core-seconds of job, 26 waited for rank 0." simulated.csv "${all[@]}"
 grep -qF "caused most of it in more steps than chance" out || complain "simulated steps" "does not count steps"
 
 # The same spans in other forms: rows in reverse order, all columns and an unknown one, column names before each rank, other first
 # steps.
 { head -n 2 good.csv; tail -n +3 good.csv | tac; } >same.csv
-told "upside down" 0 "4 steps" same.csv "${all[@]}"
+answers "upside down" 0 "4 steps" same.csv "${all[@]}"
 by_hand "upside down"
 awk -F, 'NR == 1 { next } NR == 2 { print "round,case,colour,sequence,bytes,progressed,measured,entered_ms," $0; next }
     { sum = $3 == "all_reduce"; print "3,job,red," (sum ? 7 + $2 ".0" : "") "," (sum ? 64 : "") ",0,1," $4 "," $0 }' good.csv >columns.csv
-told "all columns" 0 "from step 0 on" columns.csv
+answers "all columns" 0 "from step 0 on" columns.csv
 by_hand "all columns"
 awk 'NR == 2 { names = $0 } NR > 2 && (NR - 3) % 20 == 0 && NR > 3 { print names } { print }' good.csv >same.csv
-told "names again" 0 "4 steps" same.csv "${all[@]}"
+answers "names again" 0 "4 steps" same.csv "${all[@]}"
 by_hand "names again"
 { printf '\xef\xbb\xbf'; cat good.csv; } >same.csv
-told "a byte order mark" 0 "4 steps" same.csv "${all[@]}"
+answers "a byte order mark" 0 "4 steps" same.csv "${all[@]}"
 by_hand "a byte order mark"
 grep -qx '# machine: a test' results/summary.csv || complain "a byte order mark" "the file's own head is lost"
 good 1000 >same.csv
-told "later steps" 0 "from step 1000 on" same.csv --spans same.csv "${all[@]}" 2>/dev/null
+answers "later steps" 0 "from step 1000 on" same.csv --spans same.csv "${all[@]}" 2>/dev/null
 tell --spans same.csv "${all[@]}"
 by_hand "--spans"
 
 # Warm-up: two of four steps by default; the column `measured` overrides the default, the option overrides both.
-told "warm-up" 0 "of job 2 steps measured, from step 2 on" good.csv
+answers "warm-up" 0 "of job 2 steps measured, from step 2 on" good.csv
 awk -F, 'NR > 2 { print $0 "," ($2 >= 3); next } NR == 2 { print $0 ",measured"; next } 1' good.csv >measured.csv
-told "the column measured" 0 "of job 1 step measured, from step 3 on" measured.csv
-told "the option" 0 "of job 3 steps measured, from step 1 on" measured.csv --skip-first-steps 1
+answers "the column measured" 0 "of job 1 step measured, from step 3 on" measured.csv
+answers "the option" 0 "of job 3 steps measured, from step 1 on" measured.csv --skip-first-steps 1
 head -n 2 good.csv >short.csv
 awk -F, 'NR > 2 && $2 < 3' good.csv >>short.csv
-told "three steps" 0 "of job 3 steps measured, from step 0 on" short.csv
+answers "three steps" 0 "of job 3 steps measured, from step 0 on" short.csv
 
 # Ranks that synchronize in every second step: whole cycles, each ending with a collective.
 awk -F, 'NR < 3 || $3 != "all_reduce" || $2 % 2' good.csv >cycle.csv
-told "cycles" 0 "The steps repeat in cycles of 2." cycle.csv "${all[@]}"
+answers "cycles" 0 "The steps repeat in cycles of 2." cycle.csv "${all[@]}"
 grep -q '^job,[13],' results/lanes.csv || complain "cycles" "the picture shows a step without a meeting"
 
 # Two cases; in the second, rank 0 is on time. The baseline is the requested case, the case named baseline, or the first case.
@@ -136,27 +136,27 @@ cat better >>cases.csv
 # (Rank 0 now has data to 3, forward to 12, backward to 37, all-reduce from 32 on. It would leave too early: shift the end back.)
 awk -F, -v OFS=, '$1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "all_reduce" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "backward" { $5 += 38 } $1 == 0 && ($6 == "baseline" || $6 == "even") && $3 == "update" { $4 += 38 } 1' cases.csv >cases && mv cases cases.csv
 awk -F, -v OFS=, '$1 == 0 && $6 == "even" && $3 == "all_reduce" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "backward" { $5 += 38 } $1 == 0 && $6 == "even" && $3 == "update" { $4 += 38 } 1' others.csv >others && mv others others.csv
-told "two cases" 0 "late                      95.2  1.00" cases.csv "${all[@]}"
+answers "two cases" 0 "late                      95.2  1.00" cases.csv "${all[@]}"
 table_has "two cases" summary.csv case=baseline blamed_rank -
 table_has "two cases" summary.csv case=late numerics -
 # The baseline's what-if: 32 to the all-reduce, 42 transfer, 57 to the next all-reduce, 5 at the end: 376 in four steps.
 grep -qF "the baseline took 95.0 ms and would gain 1.0 ms the same way." out || complain "two cases" "not held against the baseline"
-told "the first is the baseline" 0 "late                      95.2  1 " others.csv "${all[@]}"
-told "asked for" 0 "even                      95.2  1 " others.csv "${all[@]}" --baseline even
-told "a case asked for" 0 "even, rank by rank" others.csv "${all[@]}" --case even
-told "no such case" 2 "--case names no case of others.csv: 'odd'" others.csv --case odd
-told "no such baseline" 2 "--baseline names no case of others.csv: 'odd'" others.csv --baseline odd
+answers "the first is the baseline" 0 "late                      95.2  1 " others.csv "${all[@]}"
+answers "asked for" 0 "even                      95.2  1 " others.csv "${all[@]}" --baseline even
+answers "a case asked for" 0 "even, rank by rank" others.csv "${all[@]}" --case even
+answers "no such case" 2 "--case names no case of others.csv: 'odd'" others.csv --case odd
+answers "no such baseline" 2 "--baseline names no case of others.csv: 'odd'" others.csv --baseline odd
 
 # The baseline in one round, the other case in forty: comparisons of rounds without a baseline are blank.
 awk 'BEGIN { print "case,round,rank,step,kind,start_ms,end_ms"; print "baseline,0,0,0,data,0,10"
     for (round = 0; round < 40; round++) print "more," round ",0,0,data,0,20" }' >rounds.csv
-told "rounds of two cases" 0 "2.00" rounds.csv
+answers "rounds of two cases" 0 "2.00" rounds.csv
 table_has "rounds of two cases" rounds.csv "case=more round=0" vs_baseline 2
 for round in 1 2 39; do table_has "rounds of two cases" rounds.csv "case=more round=$round" vs_baseline -; done
 
 # A phase that takes no time.
 printf 'rank,step,kind,start_ms,end_ms\n0,0,data,0,0\n' >nothing.csv
-told "nothing takes time" 0 "job 1 step measured" nothing.csv
+answers "nothing takes time" 0 "job 1 step measured" nothing.csv
 ! grep -qi 'nan\|inf' out || complain "nothing takes time" "$(<out)"
 
 # Only charts of the current file are kept next to its tables, and they are mentioned only if they exist.
@@ -169,11 +169,11 @@ no_charts() # NAME
 }
 stale() { for chart in "${charts[@]}"; do echo old >"results/$chart"; done; }
 stale
-told "old charts, no gnuplot" 0 "gnuplot is not installed" good.csv "${all[@]}"
+answers "old charts, no gnuplot" 0 "gnuplot is not installed" good.csv "${all[@]}"
 no_charts "old charts, no gnuplot"
 sed '26s/76$/69/' good.csv >early.csv
 stale
-told "old charts, a wrong file" 1 "WRONG" early.csv
+answers "old charts, a wrong file" 1 "WRONG" early.csv
 no_charts "old charts, a wrong file"
 stub_gnuplot() # COMMAND: create a gnuplot that runs COMMAND in the folder of the charts
 {
@@ -186,13 +186,13 @@ END
     chmod +x bin/gnuplot
 }
 stub_gnuplot 'echo chart,title,axis,cases >charts.csv; exit 1'
-told "a gnuplot that fails" 0 "the charts could not be drawn: gnuplot ended with status 1" good.csv "${all[@]}"
+answers "a gnuplot that fails" 0 "the charts could not be drawn: gnuplot ended with status 1" good.csv "${all[@]}"
 no_charts "a gnuplot that fails"
 stub_gnuplot 'printf "%s\n" chart,title,axis,cases step_time >charts.csv; echo "<svg>" >step_time.svg'
-told "half a chart" 0 "step_time.svg is incomplete" good.csv "${all[@]}"
+answers "half a chart" 0 "step_time.svg is incomplete" good.csv "${all[@]}"
 no_charts "half a chart"
 stub_gnuplot 'printf "%s\n" chart,title,axis,cases step_time >charts.csv; echo "</svg>" >step_time.svg'
-told "a gnuplot" 0 "Tables, trace and charts: $folder/results" good.csv "${all[@]}"
+answers "a gnuplot" 0 "Tables, trace and charts: $folder/results" good.csv "${all[@]}"
 [[ -s results/charts.csv && -s results/step_time.svg && ! -e results/.charts.tmp ]] || complain "a gnuplot" "charts: $(ls -A results)"
 rm bin/gnuplot
 
@@ -210,7 +210,7 @@ if gnuplot=$(command -v gnuplot); then
                 done
             done
         } >one.csv
-        told "charts of one rank" 0 "Tables, trace and charts: $folder/results" one.csv
+        answers "charts of one rank" 0 "Tables, trace and charts: $folder/results" one.csv
         [[ ! -s err ]] || complain "charts of one rank" "gnuplot says: $(<err)"
     done
     rm bin/gnuplot
@@ -218,34 +218,34 @@ fi
 
 # Unix time, about a century from now: the trace must have whole nanoseconds.
 awk -F, -v OFS=, 'NR > 2 { $4 += 3999999990000; $5 += 3999999990000 } 1' OFMT=%.0f CONVFMT=%.0f good.csv >unix.csv
-told "Unix time" 0 "4 steps" unix.csv "${all[@]}"
+answers "Unix time" 0 "4 steps" unix.csv "${all[@]}"
 ! grep -q '"ts":[^,}]*-\|"ts":[0-9]\{12\}' results/trace.json || complain "Unix time" "times that are none in trace.json"
 
 # A rank that leaves before the last rank arrives: blame prints the lines, no times, status 1, unless the clock error explains it.
-told "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) arrives at 70.000000" early.csv
+answers "left early" 1 "early.csv:26: rank 1 leaves all_reduce 0 of step 0 at 69.000000 ms, before rank 0 (line 6) arrives at 70.000000" early.csv
 grep -q "WRONG" out || complain "left early" "a speed is shown of it"
 table_has "left early" summary.csv case=job wrong 1
 # LOCKSTEP_COMPLAINTS gets the reason why a program ended, but no warnings.
-LOCKSTEP_COMPLAINTS=$folder/complaints told "a warning" 1 "rank 1 leaves" early.csv
+LOCKSTEP_COMPLAINTS=$folder/complaints answers "a warning" 1 "rank 1 leaves" early.csv
 [[ ! -s complaints ]] || complain "a warning" "is kept as a complaint: $(<complaints)"
-LOCKSTEP_COMPLAINTS=$folder/complaints told "a reason" 2 "No such file" nowhere.csv
+LOCKSTEP_COMPLAINTS=$folder/complaints answers "a reason" 2 "No such file" nowhere.csv
 [[ $(<complaints) == "nowhere.csv: No such file or directory; name a file that can be read" ]] || complain "a reason" "is not kept: $(<complaints)"
 { sed '2s/$/,case/; 3,$s/$/,baseline/' early.csv; good 0 late | sed 1,2d; } >wrong.csv
-told "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
+answers "a wrong baseline" 1 "(computed from late alone)." wrong.csv "${all[@]}"
 ! grep -q "the baseline took" out || complain "a wrong baseline" "a speed is shown of it"
-told "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
+answers "clocks differ" 0 "Clocks may differ by 1 ms" early.csv --clock-error-ms 1
 [[ ! -s err ]] || complain "clocks differ" "complains of it: $(<err)"
-told "hidden arrivals" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
+answers "hidden arrivals" 0 "so wait and transfer are n/a" good.csv --hides-arrivals
 table_has "hidden arrivals" summary.csv case=job wait_ms -
 { echo "# wait and transfer: n/a, NCCL"; cat good.csv; } >nccl.csv
-told "the file says so" 0 "so wait and transfer are n/a" nccl.csv
+answers "the file says so" 0 "so wait and transfer are n/a" nccl.csv
 
 # A collective that overlaps with work, and one after the last phase.
 sed '2s/$/,entered_ms,progressed/; 6s/$/,72,1/; 26s/$/,40,1/; 46s/$/,40,1/; 3,$ { /,.*,.*,.*,.*,.*,/ ! s/$/,,/ }' good.csv >async.csv
-told "started and entered" 0 "4 steps" async.csv "${all[@]}"
+answers "started and entered" 0 "4 steps" async.csv "${all[@]}"
 table_has "started and entered" ranks.csv "case=job rank=1" wait_ms 36.75 # 30 in the first step, then 39
 { cat good.csv; for rank in 0 1 2; do echo "$rank,3,barrier,385,390"; done; } >behind.csv
-told "behind the last phase" 0 "4 steps" behind.csv "${all[@]}"
+answers "behind the last phase" 0 "4 steps" behind.csv "${all[@]}"
 table_has "behind the last phase" ranks.csv "case=job rank=0" step_ms 97.5
 
 # Groups of ranks. Ranks 0 and 2 are group 7, ranks 1 and 3 group 2; each has an all-reduce. Then all ranks meet at a barrier, whose
@@ -278,7 +278,7 @@ by_group() # NAME
     table_has "$1" summary.csv case=job what_if_ms "$2"
     table_has "$1" summary.csv case=job wrong 0
 }
-told "groups" 0 "4 ranks" groups.csv
+answers "groups" 0 "4 ranks" groups.csv
 # The groups' all-reduces have different sizes, so each rank is replayed. Ranks work for 36, 54, 46 and 52 (lower median 46). Rank 3 works
 # for 14 x 46 / 52 after rank 1's 34 x 46 / 54 and a transfer of 2, then comes the barrier's 2, and the 8 of rank 0.
 by_group "groups" 53.347578
@@ -286,21 +286,21 @@ grep -q '"group":7,"sent_bytes":8,"received_bytes":8' results/trace.json || comp
 ! grep -q '"group":0' results/trace.json || complain "groups" "trace.json names the group of all ranks"
 # With equal sizes: pieces of 20, 14 (18, 12, 18, 14) and 8, transfers of 2 and 2. Shuffled rows are the same.
 { head -n 1 groups.csv; tail -n +2 groups.csv | tac; } | sed 's/,16$/,8/' >same.csv
-told "groups of one size" 0 "4 ranks" same.csv
+answers "groups of one size" 0 "4 ranks" same.csv
 by_group "groups of one size" 46
 # Two calls in a group and one in the other, numbered per group.
 sed '2s/$/\n0,0,all_reduce,2,5,7,8/; 8s/$/\n2,0,all_reduce,4,5,7,8/' groups.csv >same.csv
-told "groups with other numbers of calls" 0 "4 ranks" same.csv
+answers "groups with other numbers of calls" 0 "4 ranks" same.csv
 table_has "groups with other numbers of calls" ranks.csv "case=job rank=0" wait_ms 22
 # The file does not name the root of a broadcast or the partners of a message: wait and transfer are unknown, and an early end is no
 # mistake.
 sed 's/all_reduce/broadcast/; 11,12s/36/31/' groups.csv >peers.csv
-told "broadcasts" 0 "4 ranks" peers.csv
+answers "broadcasts" 0 "4 ranks" peers.csv
 table_has "broadcasts" ranks.csv "case=job rank=0" wait_ms -
 table_has "broadcasts" ranks.csv "case=job rank=0" exposed_ms 24
 table_has "broadcasts" summary.csv case=job wrong 0
 sed 's/all_reduce/send_receive/; s/,16$/,4/' groups.csv | sed '12s/,4$/,9/' >peers.csv
-told "messages" 0 "4 ranks" peers.csv
+answers "messages" 0 "4 ranks" peers.csv
 table_has "messages" ranks.csv "case=job rank=3" wait_ms -
 
 # --- invalid files -----------------------------------------------------------------------------------------------
@@ -390,30 +390,30 @@ sed '2s/$/,measured/; 3,$s/$/,1/; /^[012],2,/s/1$/0/' good.csv >bad.csv
 refused "a hole in what is measured" "13: step 2 is not measured, but step 0 before it is"
 sed '2s/$/,measured/; 3,$s/$/,0/' good.csv >bad.csv
 refused "all of it warm-up" "3: round 0 of case job has 4 steps, but measured is 1 in none; write 1 in those that count, or give --skip-first-steps 0"
-told "all of it warm-up, but for the option" 0 "of job 4 steps measured" bad.csv "${all[@]}"
+answers "all of it warm-up, but for the option" 0 "of job 4 steps measured" bad.csv "${all[@]}"
 sed '2s/$/,measured/; 3,$s/$/,2/' good.csv >bad.csv
 refused "half measured" "3: measured is 2, not from 0 to 1; write 0 or 1"
 : >bad.csv
-told "an empty file" 2 "bad.csv: no header line" bad.csv
-told "no file" 2 "nowhere.csv: No such file or directory" nowhere.csv
-told "a folder" 2 "has no *.json" .
+answers "an empty file" 2 "bad.csv: no header line" bad.csv
+answers "no file" 2 "nowhere.csv: No such file or directory" nowhere.csv
+answers "a folder" 2 "has no *.json" .
 grep -v all_reduce good.csv >none.csv
-told "no collective" 0 "Next: add a row for each collective" none.csv
-told "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but chance or the baseline explain as much; record more than 2 steps." good.csv
+answers "no collective" 0 "Next: add a row for each collective" none.csv
+answers "too few steps to tell" 0 "Next: most of the waiting is for rank 0, but chance or the baseline explain as much; record more than 2 steps." good.csv
 sed '23,$d' good.csv >rank0.csv
-told "one rank of several" 0 "Next: add the spans of the other ranks" rank0.csv
-told "a file per rank" 2 "good.csv and none.csv: blame takes one file of spans; put the spans of all ranks into one" good.csv none.csv
+answers "one rank of several" 0 "Next: add the spans of the other ranks" rank0.csv
+answers "a file per rank" 2 "good.csv and none.csv: blame takes one file of spans; put the spans of all ranks into one" good.csv none.csv
 status=0
 "$blame" good.csv --out none.csv/results >out 2>err </dev/null || status=$?
 ((status == 2)) && [[ ! -s out && $(<err) == "blame: --out none.csv/results cannot be written: Not a directory; "* ]] ||
     complain "a folder that cannot be" "status $status: $(<err)"
-told "nothing" 2 "no file of spans; name one"
-told "a flag that is none" 2 "did you mean --skip-first-steps?" good.csv --skip-first-step 1
-told "help" 0 "usage: blame" --help
+answers "nothing" 2 "no file of spans; name one"
+answers "a flag that is none" 2 "did you mean --skip-first-steps?" good.csv --skip-first-step 1
+answers "help" 0 "usage: blame" --help
 
 # --- the example, and mutants of a good file ---------------------------------------------------------------------
 
-told "the example" 10 "waited for rank 1." "$example"
+answers "the example" 10 "waited for rank 1." "$example"
 grep -q "Next: rank 1 is late in its data" out || complain "the example" "does not say in what"
 
 # The lesson documents all kinds and columns, and shows the lines that wrote the example.

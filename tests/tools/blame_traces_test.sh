@@ -23,7 +23,7 @@ job() # NAME FORM [OPTION]...: write the traces of a job
     python3 "$make_traces" "$1" "$name" "${@:2}" || complain "$name" "no traces"
 }
 
-told() # STATUS TEXT ARGUMENT...: check that blame exits with STATUS and says TEXT
+answers() # STATUS TEXT ARGUMENT...: check that blame exits with STATUS and says TEXT
 {
     local wanted=$1 text=$2
     exits "$wanted" env PATH="$PWD/bin" timeout $((20 * patience)) "$blame" "${@:3}" --out results
@@ -33,7 +33,7 @@ told() # STATUS TEXT ARGUMENT...: check that blame exits with STATUS and says TE
 
 refused() # TEXT ARGUMENT...: check that blame refuses its input with one line
 {
-    told 2 "$@"
+    answers 2 "$@"
     [[ $(wc -l <<<"$said") == 1 ]] || complain "more than one line"
 }
 
@@ -63,18 +63,18 @@ by_hand() # the step begins 1 ms earlier on the GPU's lane, where launches take 
     rank 1 step_ms 51
 }
 job gloo gloo --slow 1:data:30
-told 10 "6 steps measured, from step 2 on" gloo
+answers 10 "6 steps measured, from step 2 on" gloo
 by_hand
 rank 1 data_ms 31
 rank 0 data_ms 1
-told 10 "waited for rank 1." gloo/rank2.json.gz gloo/rank0.json.gz gloo/rank1.json.gz
+answers 10 "waited for rank 1." gloo/rank2.json.gz gloo/rank0.json.gz gloo/rank1.json.gz
 by_hand
 gzip -d gloo/rank0.json.gz
-told 10 "waited for rank 1." gloo # plain beside compressed
+answers 10 "waited for rank 1." gloo # plain beside compressed
 by_hand
 
 job nccl nccl --slow 1:data:30
-told 10 "waited for rank 1." nccl
+answers 10 "waited for rank 1." nccl
 by_hand
 
 # The phase is named, and no rank of a healthy job is named.
@@ -82,46 +82,46 @@ for form in gloo nccl; do
     for phase in forward backward update; do
         job slow $form --slow 2:$phase:25
         if [[ $phase == update ]]; then # the next step begins together, so no rank waits
-            told 0 "no rank stands out" slow
+            answers 0 "no rank stands out" slow
         else
-            told 10 "Next: rank 2 is late in its $phase" slow
+            answers 10 "Next: rank 2 is late in its $phase" slow
         fi
     done
     job healthy $form
-    told 0 "no rank stands out" healthy
+    answers 0 "no rank stands out" healthy
 done
 
 # Clocks: NCCL's waits are the same whatever the clocks say. Gloo's traces of one host have one clock, unless a shift is impossible;
 # the estimate then has an error, and the verdict stays.
 job shifted nccl --slow 1:data:30 --shift 1:1234.567 --shift 2:-40 --host 1:other
-told 10 "waited for rank 1." shifted
+answers 10 "waited for rank 1." shifted
 by_hand
 for shift in 0:40 1:40 2:40 1:-40 2:-40 0:3600000; do
     job shifted gloo --slow 1:data:30 --shift $shift
-    told 10 "waited for rank 1." shifted
+    answers 10 "waited for rank 1." shifted
     says "Clocks may differ by 17 ms" "Next: rank 1 is late in its data"
     job shifted gloo --shift $shift
-    told 0 "no rank stands out" shifted
+    answers 0 "no rank stands out" shifted
 done
 job hosts gloo --slow 1:data:30 --host 1:other --shift 1:5
-told 10 "waited for rank 1." hosts
+answers 10 "waited for rank 1." hosts
 says "Clocks may differ by 17 ms"
-told 10 "waited for rank 1." hosts --clock-error-ms 1
+answers 10 "waited for rank 1." hosts --clock-error-ms 1
 says "Clocks may differ by 1 ms"
 
 # Groups: the pair of a late rank waits in its own group, the others wait for both.
 job pairs nccl --ranks 4 --pairs --slow 3:data:20
-told 10 "waited for rank 3." pairs
+answers 10 "waited for rank 3." pairs
 rank 2 wait_ms 20 # in the pair
 rank 0 wait_ms 18 # for the pair
 rank 3 caused_wait_ms 20
 job old nccl --slow 1:data:30 --old # kernels name no group, and the trace no host
-told 10 "waited for rank 1." old
+answers 10 "waited for rank 1." old
 by_hand
 for rank in 0 1 2; do # nor does the trace say its rank: its name does
     gzip -dc old/rank$rank.json.gz | sed 's/"distributedInfo"/"other"/' >"old/dump_$rank.json"
 done
-told 10 "waited for rank 1." old/dump_*.json
+answers 10 "waited for rank 1." old/dump_*.json
 by_hand
 mv old/dump_2.json old/node_2.1700.pt.trace.json # a process
 refused "node_2.1700.pt.trace.json: no rank in" old/dump_0.json old/dump_1.json old/node_2.1700.pt.trace.json
@@ -130,37 +130,37 @@ refused "node_2.1700.pt.trace.json: no rank in" old/dump_0.json old/dump_1.json 
 # is slow by 6 in each of 4 micro-batches lengthens a step by 24.
 for form in '' --old; do # messages name ranks of the job, or of the group
     job pipeline nccl --pipeline --ranks 4 $form
-    told 0 "no rank stands out" pipeline
+    answers 0 "no rank stands out" pipeline
     says "Rank 0 comes last, but because it waits itself" "as stages of a pipeline do" "a step took 122.0 ms"
     rank 0 wait_ms 52
     rank 0 transfer_ms 6
     job pipeline nccl --pipeline --ranks 4 --slow 1:forward:6 $form
-    told 10 "But one rank stands out when the steps are replayed" pipeline
+    answers 10 "But one rank stands out when the steps are replayed" pipeline
     says "waited for rank 1, late in its forward" "rank 1: forward                            122.0 ms   24.0 ms  16 %" "Next: rank 1 is late in its forward"
     exits 10 env PATH="$PWD/bin" "$blame" pipeline --json --out results
     says '"blamed": {"rank": 1, "host": null, "phase": "forward", "wait_ms": 72'
 done
-told 0 "1 of 4 ranks have no trace here" pipeline/rank0.json.gz pipeline/rank1.json.gz pipeline/rank2.json.gz --partial
+answers 0 "1 of 4 ranks have no trace here" pipeline/rank0.json.gz pipeline/rank1.json.gz pipeline/rank2.json.gz --partial
 
 # Missing ranks: waits are lower bounds. A rank is named if it explains the end of its collectives.
 refused "rank 0 has no trace here" gloo/rank1.json.gz gloo/rank2.json.gz
-told 10 "1 of 3 ranks have no trace here, so waits are lower bounds" gloo/rank1.json.gz gloo/rank2.json.gz --partial
+answers 10 "1 of 3 ranks have no trace here, so waits are lower bounds" gloo/rank1.json.gz gloo/rank2.json.gz --partial
 says "waited for rank 1." "rank 2 waits"
 rank 2 wait_ms 28
 job missing gloo --slow 1:data:30 --slow 2:data:10
-told 0 "so a rank without" missing/rank0.json.gz missing/rank2.json.gz --partial
+answers 0 "so a rank without" missing/rank0.json.gz missing/rank2.json.gz --partial
 says "no rank stands out"
-told 0 "give the traces of the other ranks too" gloo/rank1.json.gz --partial
+answers 0 "give the traces of the other ranks too" gloo/rank1.json.gz --partial
 
 # Different lengths, steps that do not match, and files that are cut.
 job lengths gloo --slow 1:data:30 --length 2:4
-told 10 "steps 2 to 5 are used, which all have" lengths
+answers 10 "steps 2 to 5 are used, which all have" lengths
 says "waited for rank 1." "4 steps measured"
 job sizes nccl --size 1:2048
-told 1 "the ranks' calls do not match, so no rank is named: step 2: call 2 of rank 0 is all_reduce of 4096 bytes, of rank 1" sizes
+answers 1 "the ranks' calls do not match, so no rank is named: step 2: call 2 of rank 0 is all_reduce of 4096 bytes, of rank 1" sizes
 head -c 1000 gloo/rank1.json.gz >cut.json.gz
 refused "is cut short" gloo/rank0.json gloo/rank2.json.gz cut.json.gz
-told 0 "its rank counts as missing" gloo/rank0.json gloo/rank2.json.gz cut.json.gz --partial
+answers 0 "its rank counts as missing" gloo/rank0.json gloo/rank2.json.gz cut.json.gz --partial
 says "1 of 3 ranks have no trace here"
 [[ $said != *"waited for rank"* ]] || complain "a rank is named without its trace"
 head -c 5000 gloo/rank0.json >cut.json
@@ -172,7 +172,7 @@ refused "of a job of 4 ranks, but" gloo/rank0.json gloo/rank1.json.gz four/rank2
 # Steps by another annotation.
 sed 's/ProfilerStep#/train_/' gloo/rank0.json >named.json
 refused "no ProfilerStep" named.json --partial
-told 0 "6 steps measured" named.json --partial --step-name train_
+answers 0 "6 steps measured" named.json --partial --step-name train_
 refused "no range is called 'epoch'" named.json --partial --step-name epoch
 
 # Hostile files: one line each, with the place and the cure.

@@ -34,9 +34,9 @@ def call(rank, mode, pair):
         dist.all_reduce(values)
 
 
-def work(rank, mode, folder, meeting):
+def work(rank, mode, folder, rendezvous):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", f"file://{meeting}/meet", rank=rank, world_size=3)
+    dist.init_process_group("gloo", f"file://{rendezvous}/meet", rank=rank, world_size=3)
     pair = dist.new_group([0, 2])
 
     def dump():
@@ -54,5 +54,5 @@ def work(rank, mode, folder, meeting):
 
 if __name__ == "__main__":
     pathlib.Path(sys.argv[2]).mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as meeting:
-        torch.multiprocessing.start_processes(work, (sys.argv[1], sys.argv[2], meeting), 3, start_method="fork")
+    with tempfile.TemporaryDirectory() as rendezvous:
+        torch.multiprocessing.start_processes(work, (sys.argv[1], sys.argv[2], rendezvous), 3, start_method="fork")

@@ -27,7 +27,7 @@ dump() # R
         >"dump_rank$1.json"
 }
 
-told() # NAME STATUS TEXT...: blame on the three dumps exits with STATUS and prints each TEXT
+answers() # NAME STATUS TEXT...: blame on the three dumps exits with STATUS and prints each TEXT
 {
     local name=$1 status=$2
     shift 2
@@ -45,47 +45,47 @@ says "rank 2 is missing in all_reduce 5 of 1000 Float in group 0 (default_pg)." 
 exits 10 "$blame" --flight "$here"/flight/missing_rank*.json
 
 for rank in 0 1 2; do printf '%s\n' "$done_0" "0 2 all_reduce 1000 completed" | dump $rank; done
-told healthy 0 "All of them called the same" "rank 1         100 %" "group 0: 2 collectives"
+answers healthy 0 "All of them called the same" "rank 1         100 %" "group 0: 2 collectives"
 grep -qE 'rank 1 +100 % +38\.000' <<<"$said" || complain "healthy" "rank 1 is 38 ms after rank 2: $said"
 
 for rank in 0 1 2; do printf '%s\n' "$done_0" "$open_0" | dump $rank; done
-told stalled 0 "ranks 0, 1 and 2, all members, have called all_reduce 2"
+answers stalled 0 "ranks 0, 1 and 2, all members, have called all_reduce 2"
 echo "$done_0" | dump 1
-told missing 10 "rank 1 is missing in all_reduce 2 of 1000 Float" "ranks 0 and 2 called it at"
+answers missing 10 "rank 1 is missing in all_reduce 2 of 1000 Float" "ranks 0 and 2 called it at"
 printf '%s\n' "$done_0" "0 2 all_reduce 500 scheduled" | dump 1
-told sizes 10 "rank 1 makes another call than all_reduce 2 of 1000 Float" "rank 1 called all_reduce 2 of 500 Float"
+answers sizes 10 "rank 1 makes another call than all_reduce 2 of 1000 Float" "rank 1 called all_reduce 2 of 500 Float"
 printf '%s\n' "$done_0" "0 2 barrier 0 scheduled" | dump 1
-told kinds 10 "rank 1 makes another call than all_reduce 2" "rank 1 called barrier 2 at"
+answers kinds 10 "rank 1 makes another call than all_reduce 2" "rank 1 called barrier 2 at"
 rm dump_rank2.json
-told tie 10 "ranks 0 and 1 make other calls than each other as number 2" "No dump of rank 2"
+answers tie 10 "ranks 0 and 1 make other calls than each other as number 2" "No dump of rank 2"
 printf '%s\n' "$done_0" "$open_0" | dump 1
-told no_dump 10 "rank 2 left no dump, and all others have called all_reduce 2"
+answers no_dump 10 "rank 2 left no dump, and all others have called all_reduce 2"
 
 # Rank 1 waits for rank 0, which waits for rank 2 in another group: only the last is at fault.
 echo "$done_0" | dump 2
 printf '%s\n' "$done_0" "pair 1 all_reduce 10 scheduled" | dump 0
-told chain 10 "rank 0 waits elsewhere itself, in all_reduce 1 of 10 Float of group pair" "rank 2 is missing in all_reduce 1 of 10 Float in group pair"
+answers chain 10 "rank 0 waits elsewhere itself, in all_reduce 1 of 10 Float of group pair" "rank 2 is missing in all_reduce 1 of 10 Float in group pair"
 ! grep -q "in a circle" <<<"$said" || complain "chain" "is no circle: $said"
 members='[0, 2]'
 printf '%s\n' "$done_0" "$open_0" | dump 2
 printf '%s\n' "$done_0" "pair 1 all_reduce 10 scheduled" | dump 0
 rm dump_rank1.json
-told circle 10 "These ranks wait for each other in a circle"
+answers circle 10 "These ranks wait for each other in a circle"
 members='[0, 1, 2]'
 
 # A dump that is older than the others, a ring that has lost its beginning, a root that ends early, messages.
 printf '%s\n' "$done_0" "0 2 all_reduce 1000 completed" | tee >(dump 0) | dump 1
 sleep 0.1
 echo "$done_0" | dump 2
-told older 1 "rank 2 has not called what ended on others" "of different moments"
+answers older 1 "rank 2 has not called what ended on others" "of different moments"
 echo "0 2 all_reduce 1000 completed" | dump 2
-told ring 0 "All of them called the same"
+answers ring 0 "All of them called the same"
 printf '%s\n' "$done_0" "0 2 broadcast 10 completed" | dump 0
 printf '%s\n' "$done_0" "0 2 broadcast 10 scheduled" | dump 1
 echo "$done_0" | dump 2
-told root 10 "rank 2 is missing in broadcast 2"
+answers root 10 "rank 2 is missing in broadcast 2"
 for rank in 0 1 2; do printf '%s\n' "$done_0" "0 1 send_0->1 10 scheduled" | dump $rank; done
-told messages 0 "3 messages (send, recv) are not compared."
+answers messages 0 "3 messages (send, recv) are not compared."
 
 # Refused in one line, with status 2.
 refused() # TEXT [NAME]: the standard input as a dump

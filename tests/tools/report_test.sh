@@ -76,7 +76,7 @@ unclear,mpi,$2,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,0,
 END
     printf '# command: 01_straggler --ranks 4\na,b\n1.25,of this run\n' >"$1/sweep.csv"
     printf '# command: 01_straggler --ranks 8\na,b\n1.25,of another run\n' >"$1/exposed.csv"
-    printf '# told of skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2\ncase,step\n' >"$1/lanes.csv"
+    printf '# explanation of skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2\ncase,step\n' >"$1/lanes.csv"
     touch "$1"/{ranks,rounds,spans}.csv "$1/trace.json"
     chart "$1/timeline.svg" "timeline of $3"
     chart "$1/breakdown.svg" "breakdown of $3"

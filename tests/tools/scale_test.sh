@@ -36,14 +36,14 @@ summary() # PLATFORM RANKS LAB COMMAND ROW...: write a lab's table; a ROW is cas
 
 # Results: one rank takes 2 ms, four take 2.5, so the efficiency is 2 / 2.5. A stall of 8 ms with p = 1/2 hits 8 of 16 steps of
 # one rank and 15 of 16 steps of four ranks, as in the formula: 1 - 1/2, 1 - 1/2^4.
-told="01_straggler --sleep-ms 8 --chance 0.5"
+job="01_straggler --sleep-ms 8 --chance 0.5"
 fresh()
 {
     rm -rf "$results"
     summary flat 1 04_small_work 04_small_work weak_ws4,3,2,2
     summary flat 4 04_small_work 04_small_work weak_ws4,3,2.5,2.5
-    summary flat 1 01_straggler "$told" baseline,16,10,10 skew_ws4,16,18,18 chance,16,14,14
-    summary flat 4 01_straggler "$told" baseline,16,10,10 skew_ws4,16,18,18 chance,16,17.5,17.5
+    summary flat 1 01_straggler "$job" baseline,16,10,10 skew_ws4,16,18,18 chance,16,14,14
+    summary flat 4 01_straggler "$job" baseline,16,10,10 skew_ws4,16,18,18 chance,16,17.5,17.5
 }
 
 row() # NAME PATTERN VALUES: check the values of the row of scale.csv that begins with PATTERN, to a relative error of 1e-5
@@ -84,7 +84,7 @@ check "the table has both" 0 "       4       7.500 [5.734 7.911]       7.500    
 check "the table goes on" 0 "   16384                                 8.000       8.000"
 check "another second probability" 0 "with 0.25" --rare 0.25
 row "of it, two ranks" ",2,chance,formula,0.25,," "- - 3.5 - -"
-summary slow 4 01_straggler "$told" baseline,16,20,20 chance,16,28,27.5
+summary slow 4 01_straggler "$job" baseline,16,20,20 chance,16,28,27.5
 check "a second platform, in part" 0 "10 comparisons of simulation and formula, 0 apart"
 row "without one rank alone" "slow,4,chance,simulated,0.5,16," "28 - 8 6.451093 8"
 
@@ -93,15 +93,15 @@ fresh
 summary flat 4 04_small_work 04_small_work weak_ws4,3,2.5,2.54
 check "within the tolerance" 0 "0 apart"
 check "beyond a smaller one" 1 "scale: weak_ws4 of 4 ranks on flat: 2.500 ms simulated, 2.540 by formula" --tolerance 0.01
-summary flat 4 01_straggler "$told" baseline,16,10,10 skew_ws4,16,17.5,18
+summary flat 4 01_straggler "$job" baseline,16,10,10 skew_ws4,16,17.5,18
 check "an extra that is too small" 1 "scale: skew_ws4 of 4 ranks on flat: 7.500 ms simulated, 8.000 by formula"
-summary flat 4 01_straggler "$told" baseline,16,10,10 chance,16,16,17.5
+summary flat 4 01_straggler "$job" baseline,16,10,10 chance,16,16,17.5
 check "bad luck" 0 "0 apart" # 12 of 16
-summary flat 4 01_straggler "$told" baseline,16,10,10 chance,16,14,17.5
+summary flat 4 01_straggler "$job" baseline,16,10,10 chance,16,14,17.5
 check "too few hits" 1 "scale: chance of 4 ranks on flat: " # 8 of 16
-summary flat 4 01_straggler "$told" baseline,16,10,10 chance,16,20,17.5
+summary flat 4 01_straggler "$job" baseline,16,10,10 chance,16,20,17.5
 check "more than every step hit" 1 "scale: chance of 4 ranks on flat: "
-summary flat 4 01_straggler "$told" baseline,16,11,10
+summary flat 4 01_straggler "$job" baseline,16,11,10
 check "the baseline" 1 "scale: baseline of 4 ranks on flat: 11.000 ms simulated, 10.000 by formula"
 [[ $("$scale" --results "$results" 2>&1 >/dev/null | wc -l) == 1 ]] || complain "the baseline" "not one line of complaint"
 [[ -s $results/scale.csv ]] || complain "the baseline" "no table of what disagrees"

@@ -168,7 +168,7 @@ TEST(half_right_is_the_same_pathology)
     assert_int_equal(blind_judge(&variants[2], NULL), JUDGED_NOTHING);
 }
 
-TEST(an_idea_that_goes_on_is_told_whole)
+TEST(an_idea_that_goes_on_is_printed_whole)
 {
     char *alone = blind_idea(&spec, &variants[4]), *root = blind_idea(&spec, &variants[3]);
     assert_string_equal(alone, "all are slow … and are cured");
@@ -255,7 +255,7 @@ TEST(of_two_ranks_that_both_changed_none_is_named)
                       "  samples changed: 32 to 96 from rank to rank (calm: 64)\n");
 }
 
-TEST(what_all_ranks_share_is_told_once_and_the_largest_first)
+TEST(what_all_ranks_share_is_printed_once_and_the_largest_first)
 {
     assert_comparison(
         "hidden,0,60,1,24,0,0,35,35,0,32,\nhidden,1,60,1,24,0,0,35,35,0,32,\nhidden,2,60,1,24,0,0,35,35,0,32,\n",

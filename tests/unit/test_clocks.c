@@ -50,7 +50,7 @@ TEST(the_errors_of_two_hosts_add_up)
     assert_near(clocks_disagreement((double[]){ 0, 40e-6, 40e-6 }, 3), 80e-6);
 }
 
-TEST(the_error_is_told)
+TEST(the_error_is_printed)
 {
     char *text = clocks_text(45e-6);
     assert_string_equal(text, "agree within 0.045 ms; shorter waits count as transfer");

@@ -5,9 +5,9 @@
 #include "collective/collective.h"
 #include "collective/spans.h"
 #include "device/device.h"
+#include "support/known_op.h"
 #include "support/on_ranks.h"
 #include "support/sabotage.h"
-#include "support/trial.h"
 #include "support/unit.h"
 #include "world/world.h"
 
@@ -410,38 +410,38 @@ TEST(a_sum_whose_terms_are_gone_is_wrong)
 
 /* --- all kinds ---------------------------------------------------------------------------------------------------- */
 
-static struct trial_members all_ranks(void)
+static struct known_op_members all_ranks(void)
 {
-    struct trial_members m = { .rank = world_rank(world), .ranks = world_size(world) };
+    struct known_op_members m = { .rank = world_rank(world), .ranks = world_size(world) };
     for (int rank = 0; rank < m.ranks; rank++)
         m.world_rank[rank] = rank;
     return m;
 }
 
-/* Run trials of all kinds in a group, blocking and started, in place and not, and check them at once or at the end. */
-static void run_trials(struct collective *c, const struct group *group, const struct trial_members *m,
-                       enum element_type type, size_t elements)
+/* Run operations of all kinds in a group, blocking and started, in place and not, and check them at once or at the end. */
+static void run_known_ops(struct collective *c, const struct group *group, const struct known_op_members *m,
+                          enum element_type type, size_t elements)
 {
-    struct collective_op ops[TRIAL_OPS];
-    int count = trial_list(ops, m, type, elements);
-    int seed = (int)elements + 500 * (int)type; /* differs between trials, so that no earlier result is right */
+    struct collective_op ops[KNOWN_OPS];
+    int count = known_op_list(ops, m, type, elements);
+    int seed = (int)elements + 500 * (int)type; /* differs between operations, so that no earlier result is right */
     for (int i = 0; i < count; i++)
         for (int way = 0; way < 8; way++) {
             bool is_started = way & 1, in_place = way & 2;
-            if (in_place && !trial_can_be_in_place(&ops[i]))
+            if (in_place && !known_op_can_be_in_place(&ops[i]))
                 continue;
-            struct trial t = trial_open(in_group(group, ops[i]), m, seed++, in_place);
+            struct known_op t = known_op_open(in_group(group, ops[i]), m, seed++, in_place);
             collective_check(c, way & 4 ? CHECK_EACH : CHECK_KEPT);
-            trial_run(&t, c, is_started);
+            known_op_run(&t, c, is_started);
             collective_check_last(c);
-            long wrong = trial_wrong(&t);
+            long wrong = known_op_wrong(&t);
             if (wrong >= 0)
                 fail_msg("rank %d of %d: operation %d of %zu elements, way %d: element %ld of %zu is wrong", m->rank,
                          m->ranks, i, ops[i].count, way, wrong, t.elements);
             struct check_failures failures = collective_wrong(c);
             if (failures.count != 0)
                 fail_msg("rank %d of %d: %s", m->rank, m->ranks, failures.first);
-            trial_close(&t);
+            known_op_close(&t);
         }
 }
 
@@ -449,21 +449,21 @@ TEST(every_kind_gives_exact_results)
 {
     static const size_t counts[] = { 1, 1000, 33000 }; /* 258 KiB of two ranks are long for Open MPI */
     struct collective *c = collective_open(world, NULL);
-    struct trial_members m = all_ranks();
+    struct known_op_members m = all_ranks();
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++)
-            run_trials(c, NULL, &m, type, counts[i]);
+            run_known_ops(c, NULL, &m, type, counts[i]);
     collective_close(c);
 }
 
-/* Return the failed checks of a trial on this rank. */
+/* Return the failed checks of an operation on this rank. */
 static int failures_of(struct collective *c, struct collective_op op, int seed, bool in_place, bool is_started)
 {
-    struct trial_members m = all_ranks();
-    struct trial t = trial_open(op, &m, seed, in_place);
-    trial_run(&t, c, is_started);
+    struct known_op_members m = all_ranks();
+    struct known_op t = known_op_open(op, &m, seed, in_place);
+    known_op_run(&t, c, is_started);
     collective_check_last(c);
-    trial_close(&t);
+    known_op_close(&t);
     return collective_wrong(c).count;
 }
 
@@ -472,14 +472,14 @@ static int failures_of(struct collective *c, struct collective_op op, int seed, 
 TEST(a_wrong_result_of_any_kind_is_noticed)
 {
     struct collective *c = collective_open(world, NULL);
-    struct trial_members m = all_ranks();
-    struct collective_op ops[TRIAL_OPS];
-    int count = trial_list(ops, &m, TYPE_F32, SABOTAGED) - 1, turns = 2 * (m.ranks + 1),
+    struct known_op_members m = all_ranks();
+    struct collective_op ops[KNOWN_OPS];
+    int count = known_op_list(ops, &m, TYPE_F32, SABOTAGED) - 1, turns = 2 * (m.ranks + 1),
         seed = 0; /* all but the barrier */
     for (int i = 0; i < count; i++)
         for (int way = 0; way < 8; way++) {
             bool is_started = way & 1, in_place = way & 2;
-            if (in_place && !trial_can_be_in_place(&ops[i]))
+            if (in_place && !known_op_can_be_in_place(&ops[i]))
                 continue;
             bool receives =
                 ops[i].kind == BROADCAST ? ops[i].from != m.rank : ops[i].kind != SEND_RECEIVE || ops[i].from >= 0;
@@ -506,7 +506,7 @@ enum { PARITY, PAIR, REVERSE, GROUPS };
 
 struct groups {
     const struct group *group[GROUPS];
-    struct trial_members members[GROUPS];
+    struct known_op_members members[GROUPS];
     int number[GROUPS]; /* as spans record it */
 };
 
@@ -519,7 +519,7 @@ static struct groups split(struct collective *c)
     for (int i = 0; i < GROUPS; i++) {
         g.group[i] = collective_split(c, color[i], key[i]);
         g.number[i] = 1 + groups_before[i] + (i == REVERSE ? 0 : color[i]);
-        struct trial_members *m = &g.members[i];
+        struct known_op_members *m = &g.members[i];
         for (int k = 0; k < ranks; k++) {
             int other = i == REVERSE ? ranks - 1 - k : k;
             bool is_member = i == PARITY ? other % 2 == rank % 2 : i == REVERSE || other / 2 == rank / 2;
@@ -541,15 +541,15 @@ TEST(groups_work_for_themselves)
     struct groups g = split(c);
     for (int i = 0; i < GROUPS; i++)
         for (enum element_type type = TYPE_F32; type <= TYPE_BF16; type++)
-            run_trials(c, g.group[i], &g.members[i], type, 1000 + 10 * (size_t)i);
+            run_known_ops(c, g.group[i], &g.members[i], type, 1000 + 10 * (size_t)i);
     /* only some ranks are in the last group, and only they use it */
     bool is_in = world_rank(world) < world_size(world) - 1;
     const struct group *first = collective_split(c, is_in ? 0 : -1, 0);
     assert_int_equal(first != NULL, is_in);
     if (is_in) {
-        struct trial_members m = all_ranks();
+        struct known_op_members m = all_ranks();
         m.ranks--;
-        run_trials(c, first, &m, TYPE_F32, 1000);
+        run_known_ops(c, first, &m, TYPE_F32, 1000);
     }
     collective_close(c);
 }
@@ -559,15 +559,15 @@ TEST(groups_work_at_the_same_time)
 {
     struct collective *c = collective_open(world, NULL);
     struct groups g = split(c);
-    struct trial t[GROUPS * TRIAL_OPS];
-    int ticket[GROUPS * TRIAL_OPS];
+    struct known_op t[GROUPS * KNOWN_OPS];
+    int ticket[GROUPS * KNOWN_OPS];
     for (int reverse = 0; reverse <= 1; reverse++) {
         int started = 0;
         for (int i = 0; i < GROUPS; i++) {
-            struct collective_op ops[TRIAL_OPS];
-            int count = trial_list(ops, &g.members[i], TYPE_F32, 3000);
+            struct collective_op ops[KNOWN_OPS];
+            int count = known_op_list(ops, &g.members[i], TYPE_F32, 3000);
             for (int k = 0; k < count; k++, started++)
-                t[started] = trial_open(in_group(g.group[i], ops[k]), &g.members[i], 100 * i + k + reverse, false);
+                t[started] = known_op_open(in_group(g.group[i], ops[k]), &g.members[i], 100 * i + k + reverse, false);
         }
         for (int k = 0; k < started; k++)
             ticket[k] = collective_start(c, t[k].op);
@@ -575,8 +575,8 @@ TEST(groups_work_at_the_same_time)
         for (int k = 0; k < started; k++)
             collective_finish(c, ticket[reverse ? started - 1 - k : k]);
         for (int k = 0; k < started; k++) {
-            assert_int_equal(trial_wrong(&t[k]), -1);
-            trial_close(&t[k]);
+            assert_int_equal(known_op_wrong(&t[k]), -1);
+            known_op_close(&t[k]);
         }
     }
     collective_close(c);
@@ -586,18 +586,18 @@ TEST(spans_tell_groups_apart)
 {
     enum { COUNT_EACH = 10, BYTES = COUNT_EACH * 2 };
     struct spans spans;
-    spans_open(&spans, GROUPS * TRIAL_OPS);
+    spans_open(&spans, GROUPS * KNOWN_OPS);
     spans_restart(&spans, 0, 0);
     struct collective *c = collective_open(world, &spans);
     struct groups g = split(c);
     for (int i = 0; i < GROUPS; i++) {
-        const struct trial_members *m = &g.members[i];
-        struct collective_op ops[TRIAL_OPS];
-        int count = trial_list(ops, m, TYPE_BF16, COUNT_EACH), first = spans.count;
+        const struct known_op_members *m = &g.members[i];
+        struct collective_op ops[KNOWN_OPS];
+        int count = known_op_list(ops, m, TYPE_BF16, COUNT_EACH), first = spans.count;
         for (int k = 0; k < count; k++) {
-            struct trial t = trial_open(in_group(g.group[i], ops[k]), m, k, false);
-            trial_run(&t, c, k % 2);
-            trial_close(&t);
+            struct known_op t = known_op_open(in_group(g.group[i], ops[k]), m, k, false);
+            known_op_run(&t, c, k % 2);
+            known_op_close(&t);
         }
         assert_int_equal(spans.count - first, count);
         for (int k = 0; k < count; k++) {
@@ -675,7 +675,7 @@ TEST(a_barrier_waits_for_all)
         for (int late = 0; late < world_size(world); late++) {
             if (world_rank(world) == late)
                 world_sleep(0.02);
-            double entered = world_now(), all[TRIAL_RANKS];
+            double entered = world_now(), all[KNOWN_OP_RANKS];
             if (is_started) {
                 collective_finish(c, collective_start(c, barrier()));
                 device_wait();

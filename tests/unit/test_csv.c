@@ -289,18 +289,18 @@ static void assert_head(const struct csv_table *table, const char *key, int n, c
 TEST_IN_FOLDER(the_head_tells_what_stands_behind_a_key)
 {
     struct csv_table table =
-        read_text(*state, "# command: lab --sleep-ms 40 # command: no\r\n#\n\n# told:  one\n# told of a: x\n"
-                          "# told: two\n#told: no\n# blank:\ncase,note\n# told: three\na,\"x\n# told: four\"\n");
+        read_text(*state, "# command: lab --sleep-ms 40 # command: no\r\n#\n\n# kept:  one\n# kept of a: x\n"
+                          "# kept: two\n#kept: no\n# blank:\ncase,note\n# kept: three\na,\"x\n# kept: four\"\n");
     assert_head(&table, "command", 0, "lab --sleep-ms 40 # command: no");
     assert_head(&table, "command", 1, NULL);
-    assert_head(&table, "told", 0, "one");
-    assert_head(&table, "told", 1, "two");
-    assert_head(&table, "told", 2, NULL); /* the third is below the column names */
-    assert_head(&table, "told of a", 0, "x");
-    assert_head(&table, "tol", 0, NULL);
+    assert_head(&table, "kept", 0, "one");
+    assert_head(&table, "kept", 1, "two");
+    assert_head(&table, "kept", 2, NULL); /* the third is below the column names */
+    assert_head(&table, "kept of a", 0, "x");
+    assert_head(&table, "kep", 0, NULL);
     assert_head(&table, "blank", 0, "");
     csv_free(&table);
-    assert_head(&table, "told", 0, NULL);
+    assert_head(&table, "kept", 0, NULL);
 }
 
 TEST_IN_FOLDER(a_byte_order_mark_is_no_part_of_a_name)

@@ -319,7 +319,7 @@ TEST(arrays_of_any_size_are_aligned_and_zero)
     device_free(NULL);
 }
 
-TEST(what_is_told_can_be_read)
+TEST(what_is_printed_can_be_read)
 {
     struct rss_peaks phases = { .empty = 14.4e6, .prepared = 148.7e6, .trained = 86e6 }, read = { 0 };
     char *text = rss_peaks_text(&phases);

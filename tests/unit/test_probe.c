@@ -188,7 +188,7 @@ double __wrap_interference_steal_time(const char *root)
 }
 
 /* A time of others is not taken for the machine's: predictions would be scaled by it. */
-TEST(sums_that_others_disturbed_are_told)
+TEST(sums_that_others_disturbed_are_reported)
 {
     const struct run run = run_of_world();
     const struct card card = card_of_world();

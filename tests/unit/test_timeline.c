@@ -659,7 +659,7 @@ TEST(drifting_replicas_and_lost_numbers_are_wrong)
 }
 
 /* Return what table_blame() prints about the second of two cases, whose baseline takes 0.1 s and would take `what_if`. */
-static char *told_beside(double what_if, bool is_wrong)
+static char *sentence_beside(double what_if, bool is_wrong)
 {
     struct outcome outcomes[] = {
         { .name = "baseline", .stats = { .ranks = 2 }, .summary = { .mean.step = 0.1, .what_if = what_if } },
@@ -690,7 +690,7 @@ TEST(the_baselines_own_gain_stands_beside_what_if)
                { (double)NAN, false, ";\nthe baseline took 100.0 ms.\n" },
                { 0.096, true, "(computed from late alone).\n" } };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        char *text = told_beside(of[i].what_if, of[i].is_wrong);
+        char *text = sentence_beside(of[i].what_if, of[i].is_wrong);
         const char *found = strstr(text, of[i].end);
         if (!found || found[strlen(of[i].end)])
             fail_msg("does not end with \"%s\": %s", of[i].end, text);
@@ -711,7 +711,7 @@ static void assert_blame(const struct timeline *line, int step, const char *expe
     free(text);
 }
 
-TEST(waiting_is_told_with_its_reason)
+TEST(waiting_is_reported_with_its_reason)
 {
     /* Spans are in seconds, the sentence is in milliseconds. */
     assert_blame(&straggler_line, 0,
@@ -736,7 +736,7 @@ TEST(waiting_is_told_with_its_reason)
     assert_blame(&line, 0, "no rank waits");
 }
 
-TEST(only_a_reason_that_explains_is_told)
+TEST(only_a_reason_that_explains_is_given)
 {
     /* Rank 1 is late by 10, of which its fetch explains 4. The last example starts its step 8 late. */
     struct span spans[] = {
@@ -1117,7 +1117,7 @@ TEST(the_table_of_spans_names_group_and_traffic)
 
 /* Rank 0 arrives last at the first all-reduce, and rank 1 waits long. Rank 2 arrives last at the second all-reduce, with a
  * larger distance to the second-latest rank. */
-TEST(the_lane_that_is_marked_is_the_one_that_is_told)
+TEST(the_lane_that_is_marked_is_the_one_that_is_named)
 {
     struct span spans[3][3] = {
         { phase(SPAN_BACKWARD, 0, 0, 0.100), sum(0, 0, 0.040, 0.040, 0.041), sum(0, 1, 0.060, 0.060, 0.070) },

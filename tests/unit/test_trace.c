@@ -452,7 +452,7 @@ TEST(a_hidden_collective_is_linked_where_it_travels)
 }
 
 /* Check a collective that rank 0 entered without progress calls before rank 1 started it: its wait is unknown. */
-TEST(what_may_be_waiting_is_not_told_as_such)
+TEST(what_may_be_waiting_is_not_reported_as_such)
 {
     struct span spans[] = { phase(SPAN_BACKWARD, 0, 0, 40), meet(0, 0, 10, 14, 30), phase(SPAN_BACKWARD, 0, 0, 40),
                             meet(0, 0, 20, 28, 30) };

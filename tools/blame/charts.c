@@ -25,7 +25,8 @@ void charts_remove(const char *folder)
 bool charts_draw(const struct report *r, const struct outcome *shown)
 {
     extern char **environ;
-    char *settings = memory_text("told_best='%s %s'", r->outcomes[0].name, shown == r->outcomes ? "" : shown->name);
+    char *settings =
+        memory_text("timeline_cases='%s %s'", r->outcomes[0].name, shown == r->outcomes ? "" : shown->name);
     char *folder = memory_text("%s", r->folder), script[] = LOCKSTEP_PLOTS "/draw.sh", stem[] = "blame";
     char *argv[] = { script, stem, folder, settings, NULL };
     pid_t child;

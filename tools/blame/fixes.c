@@ -13,7 +13,7 @@
 enum { CANDIDATES_MOST = 16, PHASE_CHOICES = SPAN_PHASES + 1 };
 
 /* Gains of all candidates in each sample: a round, or a stretch of steps in a row. */
-struct trial {
+struct replays {
     const struct spans_case *of;
     const struct outcome *outcome;
     const struct hosts *hosts;
@@ -27,28 +27,28 @@ struct trial {
 /* --- candidates ------------------------------------------------------------------------------------------------- */
 
 /* Fixing a rank gains something only if others waited for it alone, so those with the largest charges will do. Messages charge none. */
-static void add_candidates(struct trial *trial)
+static void add_candidates(struct replays *replays)
 {
-    const struct case_stats *stats = &trial->outcome->stats;
-    const struct hosts *hosts = trial->hosts;
-    const double least = chain_has_messages(&trial->of->blocks[0].timeline)
+    const struct case_stats *stats = &replays->outcome->stats;
+    const struct hosts *hosts = replays->hosts;
+    const double least = chain_has_messages(&replays->of->blocks[0].timeline)
                              ? -1
-                             : 1e-3 * trial->outcome->summary.mean.step * stats->steps;
+                             : 1e-3 * replays->outcome->summary.mean.step * stats->steps;
     int ranks = 0;
     int *order = memory_new((size_t)stats->ranks, sizeof *order);
     case_stats_order(stats, order);
     while (ranks < stats->ranks && ranks < CANDIDATES_MOST && stats->ranks > 1 &&
            stats->sum[order[ranks]].caused > least)
         ranks++;
-    trial->at = memory_new((size_t)PHASE_CHOICES * ((size_t)ranks + (size_t)hosts->count + 1), sizeof *trial->at);
+    replays->at = memory_new((size_t)PHASE_CHOICES * ((size_t)ranks + (size_t)hosts->count + 1), sizeof *replays->at);
     for (int phase = 0; phase < PHASE_CHOICES; phase++) {
         for (int i = 0; i < ranks; i++)
-            trial->at[trial->count++] = (struct fix){ .rank = order[i], .host = -1, .phase = phase };
+            replays->at[replays->count++] = (struct fix){ .rank = order[i], .host = -1, .phase = phase };
         for (int host = 0; host < hosts->count && hosts->count > 1; host++)
             if (hosts->sizes[host] > 1)
-                trial->at[trial->count++] = (struct fix){ .rank = -1, .host = host, .phase = phase };
+                replays->at[replays->count++] = (struct fix){ .rank = -1, .host = host, .phase = phase };
         if (stats->ranks > 1 && phase < SPAN_PHASES)
-            trial->at[trial->count++] = (struct fix){ .rank = -1, .host = -1, .phase = phase };
+            replays->at[replays->count++] = (struct fix){ .rank = -1, .host = -1, .phase = phase };
     }
     free(order);
 }
@@ -60,21 +60,21 @@ static bool is_fixed(const struct fix *fix, const struct hosts *hosts, int rank)
 
 /* --- replays ---------------------------------------------------------------------------------------------------- */
 
-static int stretch_of(const struct trial *trial, const struct timeline *t)
+static int stretch_of(const struct replays *replays, const struct timeline *t)
 {
-    return trial->by_round ? t->steps : trial->outcome->stats.culprits.stretch;
+    return replays->by_round ? t->steps : replays->outcome->stats.culprits.stretch;
 }
 
-static int samples_of(const struct trial *trial, const struct timeline *t)
+static int samples_of(const struct replays *replays, const struct timeline *t)
 {
-    int stretch = stretch_of(trial, t);
+    int stretch = stretch_of(replays, t);
     return (t->steps + stretch - 1) / stretch;
 }
 
 /* Replay one round with all candidates. Its samples begin at `first`. */
-static bool replay_round(struct trial *trial, const struct timeline *t, int first)
+static bool replay_round(struct replays *replays, const struct timeline *t, int first)
 {
-    const int stretch = stretch_of(trial, t);
+    const int stretch = stretch_of(replays, t);
     struct what_if *w = what_if_open(t);
     if (!w)
         return false;
@@ -83,16 +83,16 @@ static bool replay_round(struct trial *trial, const struct timeline *t, int firs
     bool *ranks = memory_new((size_t)t->ranks, sizeof *ranks);
     bool is_known = what_if_replay(w, (struct what_if_fix){ NULL, SPAN_PHASES }, unchanged);
     for (int step = 0; step < t->steps; step++)
-        trial->unchanged += unchanged[step];
-    for (int i = 0; i < trial->count && is_known; i++) {
+        replays->unchanged += unchanged[step];
+    for (int i = 0; i < replays->count && is_known; i++) {
         for (int rank = 0; rank < t->ranks; rank++)
-            ranks[rank] = is_fixed(&trial->at[i], trial->hosts, rank);
-        is_known = what_if_replay(w, (struct what_if_fix){ ranks, trial->at[i].phase }, lengths);
-        double *gains = trial->gains + (ptrdiff_t)i * trial->samples + first;
+            ranks[rank] = is_fixed(&replays->at[i], replays->hosts, rank);
+        is_known = what_if_replay(w, (struct what_if_fix){ ranks, replays->at[i].phase }, lengths);
+        double *gains = replays->gains + (ptrdiff_t)i * replays->samples + first;
         for (int step = 0; step < t->steps; step++) {
             int left = t->steps - step / stretch * stretch;
             gains[step / stretch] += (unchanged[step] - lengths[step]) / (left < stretch ? left : stretch);
-            trial->at[i].gain += unchanged[step] - lengths[step];
+            replays->at[i].gain += unchanged[step] - lengths[step];
         }
     }
     free(ranks);
@@ -102,17 +102,17 @@ static bool replay_round(struct trial *trial, const struct timeline *t, int firs
     return is_known;
 }
 
-static bool replay_all(struct trial *trial)
+static bool replay_all(struct replays *replays)
 {
-    bool is_known = trial->outcome->stats.ranks > 1;
-    for (int i = 0; i < trial->of->count; i++)
-        trial->samples += samples_of(trial, &trial->of->blocks[i].timeline);
-    trial->gains = memory_new((size_t)trial->count * (size_t)trial->samples, sizeof *trial->gains);
-    for (int i = 0, first = 0; i < trial->of->count && is_known; i++) {
-        is_known = replay_round(trial, &trial->of->blocks[i].timeline, first);
-        first += samples_of(trial, &trial->of->blocks[i].timeline);
+    bool is_known = replays->outcome->stats.ranks > 1;
+    for (int i = 0; i < replays->of->count; i++)
+        replays->samples += samples_of(replays, &replays->of->blocks[i].timeline);
+    replays->gains = memory_new((size_t)replays->count * (size_t)replays->samples, sizeof *replays->gains);
+    for (int i = 0, first = 0; i < replays->of->count && is_known; i++) {
+        is_known = replay_round(replays, &replays->of->blocks[i].timeline, first);
+        first += samples_of(replays, &replays->of->blocks[i].timeline);
     }
-    return is_known && trial->unchanged > 0;
+    return is_known && replays->unchanged > 0;
 }
 
 /* --- gains and noise -------------------------------------------------------------------------------------------- */
@@ -123,35 +123,35 @@ static bool are_alike(const struct fix *x, const struct fix *y)
 }
 
 /* Return the lower end of a candidate's gain over the median of its like. */
-static double excess_of(const struct trial *trial, int which)
+static double excess_of(const struct replays *replays, int which)
 {
-    double *over = memory_new((size_t)trial->samples, sizeof *over), sum = 0, squares = 0;
-    const int ranks = trial->outcome->stats.ranks;
-    double *like = memory_new((size_t)trial->count + (size_t)ranks, sizeof *like);
+    double *over = memory_new((size_t)replays->samples, sizeof *over), sum = 0, squares = 0;
+    const int ranks = replays->outcome->stats.ranks;
+    double *like = memory_new((size_t)replays->count + (size_t)ranks, sizeof *like);
     int candidates = 0;
-    for (int sample = 0; sample < trial->samples; sample++) {
+    for (int sample = 0; sample < replays->samples; sample++) {
         int count = candidates = 0;
-        for (int i = 0; i < trial->count; i++) {
-            candidates += are_alike(&trial->at[i], &trial->at[which]);
-            if (i != which && are_alike(&trial->at[i], &trial->at[which]))
-                like[count++] = trial->gains[(ptrdiff_t)i * trial->samples + sample];
+        for (int i = 0; i < replays->count; i++) {
+            candidates += are_alike(&replays->at[i], &replays->at[which]);
+            if (i != which && are_alike(&replays->at[i], &replays->at[which]))
+                like[count++] = replays->gains[(ptrdiff_t)i * replays->samples + sample];
         }
-        while (trial->at[which].rank >= 0 && count < ranks - 1)
+        while (replays->at[which].rank >= 0 && count < ranks - 1)
             like[count++] = 0; /* ranks that are no candidates */
-        over[sample] = trial->gains[(ptrdiff_t)which * trial->samples + sample] -
+        over[sample] = replays->gains[(ptrdiff_t)which * replays->samples + sample] -
                        (count > 0 ? stats_lower_median(like, count) : 0);
         sum += over[sample];
     }
-    const double mean = sum / trial->samples, tail = 0.05 / (candidates * PHASE_CHOICES);
-    for (int sample = 0; sample < trial->samples; sample++)
+    const double mean = sum / replays->samples, tail = 0.05 / (candidates * PHASE_CHOICES);
+    for (int sample = 0; sample < replays->samples; sample++)
         squares += (over[sample] - mean) * (over[sample] - mean);
     free(like);
     free(over);
-    return mean -
-           stats_student_quantile(tail, trial->samples - 1) * sqrt(squares / (trial->samples - 1) / trial->samples);
+    return mean - stats_student_quantile(tail, replays->samples - 1) *
+                      sqrt(squares / (replays->samples - 1) / replays->samples);
 }
 
-static bool is_kept(const struct trial *trial, const struct fix *fix, double step, const struct culprit *culprit)
+static bool is_kept(const struct replays *replays, const struct fix *fix, double step, const struct culprit *culprit)
 {
     static const double least = 0.01, least_of_all_ranks = 0.05; /* of a step; all ranks: less is jitter */
     const bool is_culprits =
@@ -159,7 +159,7 @@ static bool is_kept(const struct trial *trial, const struct fix *fix, double ste
     const bool is_of_all = fix->rank < 0 && fix->host < 0;
     if (!(fix->gain >= (is_of_all ? least_of_all_ranks : least) * step))
         return false;
-    return is_culprits || (trial->samples > 2 && fix->excess > 0);
+    return is_culprits || (replays->samples > 2 && fix->excess > 0);
 }
 
 /* True if a narrower fix gains as much: fixing one rank of a host, or one rank or host of all. */
@@ -202,18 +202,18 @@ static int compare_gains(const void *a, const void *b)
 }
 
 /* Find the rank that leads. */
-static void find_leader(const struct trial *trial, struct fixes *fixes)
+static void find_leader(const struct replays *replays, struct fixes *fixes)
 {
     const struct fix *best = NULL;
     double sum = 0;
-    for (int i = 0; i < trial->count; i++) {
-        const struct fix *fix = &trial->at[i];
+    for (int i = 0; i < replays->count; i++) {
+        const struct fix *fix = &replays->at[i];
         if (fix->rank < 0 || fix->phase != SPAN_PHASES || !(fix->gain > 0))
             continue;
         sum += fix->gain;
         best = !best || fix->gain > best->gain ? fix : best;
     }
-    const int ranks = trial->outcome->stats.ranks;
+    const int ranks = replays->outcome->stats.ranks;
     if (!best || !fixes->are_enough || !(best->excess > 0) || !(best->gain > CULPRITS_SHARE * sum) ||
         !(best->gain * (ranks - 1) >= CULPRITS_LEAST * fixes->step * ranks))
         return;
@@ -225,25 +225,25 @@ struct fixes fixes_find(const struct spans_case *of, const struct outcome *o, co
                         const struct culprit *culprit)
 {
     enum { ROUNDS_LEAST = 3 };
-    struct trial trial = { .of = of, .outcome = o, .hosts = hosts, .by_round = o->stats.rounds >= ROUNDS_LEAST };
+    struct replays replays = { .of = of, .outcome = o, .hosts = hosts, .by_round = o->stats.rounds >= ROUNDS_LEAST };
     struct fixes fixes = { .step = o->summary.mean.step, .leader = -1 };
-    add_candidates(&trial);
-    fixes.are_known = !o->stats.wrong.count && replay_all(&trial);
-    fixes.are_enough = trial.samples > 2;
-    for (int i = 0; i < trial.count && fixes.are_known; i++) {
-        struct fix *fix = &trial.at[i];
-        fix->gain *= fixes.step / trial.unchanged;
-        fix->excess = fixes.are_enough ? excess_of(&trial, i) : (double)NAN;
+    add_candidates(&replays);
+    fixes.are_known = !o->stats.wrong.count && replay_all(&replays);
+    fixes.are_enough = replays.samples > 2;
+    for (int i = 0; i < replays.count && fixes.are_known; i++) {
+        struct fix *fix = &replays.at[i];
+        fix->gain *= fixes.step / replays.unchanged;
+        fix->excess = fixes.are_enough ? excess_of(&replays, i) : (double)NAN;
     }
     if (fixes.are_known && chain_has_messages(&of->blocks[0].timeline))
-        find_leader(&trial, &fixes);
-    for (int i = 0; i < trial.count && fixes.are_known; i++)
-        if (is_kept(&trial, &trial.at[i], fixes.step, culprit))
-            trial.at[fixes.count++] = trial.at[i];
-    fixes.at = trial.at;
+        find_leader(&replays, &fixes);
+    for (int i = 0; i < replays.count && fixes.are_known; i++)
+        if (is_kept(&replays, &replays.at[i], fixes.step, culprit))
+            replays.at[fixes.count++] = replays.at[i];
+    fixes.at = replays.at;
     drop_broad(&fixes, hosts);
     qsort(fixes.at, (size_t)fixes.count, sizeof *fixes.at, compare_gains);
-    free(trial.gains);
+    free(replays.gains);
     return fixes;
 }
 

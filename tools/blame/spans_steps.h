@@ -9,7 +9,7 @@ struct spans_lane {
     int rank;
     struct spans_row *rows; /* (count) in time order */
     int count;
-    struct spans_row **collective; /* (meetings) its collectives */
+    struct spans_row **collective; /* (matched) its collectives */
     int matched;
 };
 

@@ -170,8 +170,8 @@ static int root_of(const struct trace_job *job, int group, double error)
     for (int i = 0; i < size; i++) {
         int root = ranks ? ranks[i] : i;
         bool is_possible = root >= 0;
-        for (int n = 0; is_possible && n < job->meeting_count; n++) {
-            const struct trace_meeting *m = &job->meetings[n];
+        for (int n = 0; is_possible && n < job->collective_count; n++) {
+            const struct trace_collective *m = &job->collectives[n];
             const struct trace_wait *sent = NULL;
             if (m->member[0].wait->group != group || m->member[0].wait->kind != SPAN_BROADCAST)
                 continue;
@@ -193,8 +193,8 @@ static bool find_roots(const struct trace_job *job, double error)
     static const double stamp_error = 1e-3;
     int *roots = memory_new((size_t)job->groups, sizeof *roots); /* plus two; 0: not asked yet */
     bool are_known = true;
-    for (int n = 0; n < job->meeting_count; n++) {
-        const struct trace_meeting *m = &job->meetings[n];
+    for (int n = 0; n < job->collective_count; n++) {
+        const struct trace_collective *m = &job->collectives[n];
         int group = m->member[0].wait->group;
         if (m->member[0].wait->kind != SPAN_BROADCAST)
             continue;

@@ -19,12 +19,12 @@ struct bounds {
     double *offset; /* (clocks) */
 };
 
-static bool is_symmetric(const struct trace_meeting *m)
+static bool is_symmetric(const struct trace_collective *m)
 {
     return m->members > 1 && m->member[0].wait->kind != SPAN_BROADCAST && m->member[0].wait->kind != SPAN_SEND_RECEIVE;
 }
 
-static bool ends_together(const struct trace_meeting *m)
+static bool ends_together(const struct trace_collective *m)
 {
     bool are_kernels = true;
     for (int i = 0; i < m->members; i++)
@@ -55,8 +55,8 @@ static void find_bounds(const struct trace_job *job, struct bounds *b)
 {
     for (int i = 0; i < b->clocks * b->clocks; i++)
         b->least[i] = -FAR;
-    for (int n = 0; n < job->meeting_count; n++) {
-        const struct trace_meeting *m = &job->meetings[n];
+    for (int n = 0; n < job->collective_count; n++) {
+        const struct trace_collective *m = &job->collectives[n];
         for (int i = 0; is_symmetric(m) && i < m->members; i++)
             for (int j = 0; j < m->members; j++) {
                 double *least = &b->least[b->clock_of[m->member[i].rank] * b->clocks + b->clock_of[m->member[j].rank]];
@@ -88,8 +88,8 @@ static double median_of(double *values, int count)
     return count % 2 ? values[count / 2] : values[count / 2 - 1] / 2 + values[count / 2] / 2;
 }
 
-/* Return the middle of a meeting's ends, on the clocks as estimated so far, in ns since the first member's. */
-static double common_end(const struct bounds *b, const struct trace_meeting *m, double *values)
+/* Return the middle of a collective's ends, on the clocks as estimated so far, in ns since the first member's. */
+static double common_end(const struct bounds *b, const struct trace_collective *m, double *values)
 {
     for (int i = 0; i < m->members; i++)
         values[i] =
@@ -97,24 +97,24 @@ static double common_end(const struct bounds *b, const struct trace_meeting *m, 
     return median_of(values, m->members);
 }
 
-/* Shift each clock until its ends agree with those of the others, in the median over the meetings. Clocks pull each other, so
+/* Shift each clock until its ends agree with those of the others, in the median over the collectives. Clocks pull each other, so
  * this takes some rounds. */
 static void agree_on_ends(const struct trace_job *job, struct bounds *b, bool by_kernels)
 {
     enum { ROUNDS = 8 };
     double *values = memory_new((size_t)job->count, sizeof *values), *common = NULL, *late = NULL;
-    common = memory_new((size_t)job->meeting_count + 1, sizeof *common);
+    common = memory_new((size_t)job->collective_count + 1, sizeof *common);
     int all = 1;
-    for (int n = 0; n < job->meeting_count; n++)
-        all += job->meetings[n].members;
+    for (int n = 0; n < job->collective_count; n++)
+        all += job->collectives[n].members;
     late = memory_new((size_t)all, sizeof *late);
     for (int round = 0; round < ROUNDS; round++) {
-        for (int n = 0; n < job->meeting_count; n++)
-            common[n] = common_end(b, &job->meetings[n], values);
+        for (int n = 0; n < job->collective_count; n++)
+            common[n] = common_end(b, &job->collectives[n], values);
         for (int clock = 0; clock < b->clocks; clock++) {
             int count = 0;
-            for (int n = 0; n < job->meeting_count; n++) {
-                const struct trace_meeting *m = &job->meetings[n];
+            for (int n = 0; n < job->collective_count; n++) {
+                const struct trace_collective *m = &job->collectives[n];
                 for (int i = 0; (by_kernels ? ends_together(m) : is_symmetric(m)) && i < m->members; i++)
                     if (b->clock_of[m->member[i].rank] == clock)
                         late[count++] = (double)(m->member[i].wait->end - m->member[0].wait->end) - common[n];
@@ -204,8 +204,8 @@ static void shift_ranks(struct trace_job *job, const int64_t *offsets)
 static void join_ends(struct trace_job *job)
 {
     double *values = memory_new((size_t)job->count, sizeof *values);
-    for (int n = 0; n < job->meeting_count; n++) {
-        const struct trace_meeting *m = &job->meetings[n];
+    for (int n = 0; n < job->collective_count; n++) {
+        const struct trace_collective *m = &job->collectives[n];
         if (!ends_together(m))
             continue;
         int64_t first = m->member[0].wait->end;
@@ -225,8 +225,8 @@ struct trace_clocks trace_clocks_settle(struct trace_job *job)
     struct bounds b = { .clock_of = memory_new(ranks, sizeof *b.clock_of),
                         .least = memory_new(ranks * ranks, sizeof *b.least),
                         .offset = memory_new(ranks, sizeof *b.offset) };
-    for (int n = 0; n < job->meeting_count; n++)
-        clocks.are_kernels |= ends_together(&job->meetings[n]);
+    for (int n = 0; n < job->collective_count; n++)
+        clocks.are_kernels |= ends_together(&job->collectives[n]);
     number_clocks(job, &b, !clocks.are_kernels);
     find_bounds(job, &b);
     if (!allows_one_clock(&b)) {

@@ -26,7 +26,7 @@ struct trace_clocks {
     bool are_kernels;      /* the ends of NCCL's kernels tell the offsets */
 };
 
-/* Estimate the offsets, and shift all calls of the job's meetings and all phases to the first rank's clock. */
+/* Estimate the offsets, and shift all calls of the job's collectives and all phases to the first rank's clock. */
 struct trace_clocks trace_clocks_settle(struct trace_job *job);
 
 #endif

@@ -30,7 +30,7 @@ static void find_common_steps(struct trace_job *job)
              job->first_step, job->last_step, job->ranks[first_of].path, job->ranks[last_of].path);
 }
 
-/* --- meetings --------------------------------------------------------------------------------------------------- */
+/* --- collectives ------------------------------------------------------------------------------------------------ */
 
 static int compare_members(const void *a, const void *b)
 {
@@ -68,7 +68,7 @@ static struct trace_member *list_members(const struct trace_job *job, int *count
     return members;
 }
 
-static bool is_same_meeting(const struct trace_member *x, const struct trace_member *y)
+static bool is_same_collective(const struct trace_member *x, const struct trace_member *y)
 {
     return x->wait->group == y->wait->group && x->wait->step == y->wait->step && x->place == y->place;
 }
@@ -86,8 +86,8 @@ static int count_ranks(const struct trace_job *job, const struct trace_member *a
     return ranks;
 }
 
-/* Describe the difference between the calls of a meeting; NULL if they agree. `mine`: the ranks that should take part. */
-static char *difference(const struct trace_job *job, const struct trace_meeting *m, const bool *mine, int ranks)
+/* Describe the difference between the calls of a collective; NULL if they agree. `mine`: the ranks that should take part. */
+static char *difference(const struct trace_job *job, const struct trace_collective *m, const bool *mine, int ranks)
 {
     const struct trace_member *first = &m->member[0];
     for (int i = 1; i < m->members; i++) {
@@ -111,21 +111,21 @@ static char *difference(const struct trace_job *job, const struct trace_meeting 
                        trace_job_rank(job, first->rank), span_names[first->wait->kind], trace_job_rank(job, absent));
 }
 
-/* Gather the calls into meetings. Mark steps whose calls differ in `is_bad` (steps). Return the first difference, NULL if none. */
+/* Gather the calls into collectives. Mark steps whose calls differ in `is_bad` (steps). Return the first difference, NULL if none. */
 static char *gather(struct trace_job *job, int count, bool *is_bad)
 {
     bool *mine = memory_new((size_t)job->count, sizeof *mine);
     struct trace_member *at = job->members, *end = at + count;
     char *why = NULL;
     int ranks = 0;
-    job->meetings = memory_new((size_t)count + 1, sizeof *job->meetings);
+    job->collectives = memory_new((size_t)count + 1, sizeof *job->collectives);
     for (struct trace_member *next; at < end; at = next) {
         if (at == job->members || at->wait->group != at[-1].wait->group)
             ranks = count_ranks(job, at, end, mine);
-        for (next = at + 1; next < end && is_same_meeting(at, next);)
+        for (next = at + 1; next < end && is_same_collective(at, next);)
             next++;
-        struct trace_meeting *m = &job->meetings[job->meeting_count++];
-        *m = (struct trace_meeting){ at, (int)(next - at) };
+        struct trace_collective *m = &job->collectives[job->collective_count++];
+        *m = (struct trace_collective){ at, (int)(next - at) };
         char *differs = difference(job, m, mine, ranks);
         if (!differs)
             continue;
@@ -158,12 +158,12 @@ static void keep_good_steps(struct trace_job *job, const bool *is_bad, const cha
     job->last_step = job->first_step + most - 1;
     warn("only steps %d to %d are used, as calls of others do not match: %s", job->first_step, job->last_step, why);
     int kept = 0;
-    for (int i = 0; i < job->meeting_count; i++) {
-        int step = job->meetings[i].member[0].wait->step;
+    for (int i = 0; i < job->collective_count; i++) {
+        int step = job->collectives[i].member[0].wait->step;
         if (step >= job->first_step && step <= job->last_step)
-            job->meetings[kept++] = job->meetings[i];
+            job->collectives[kept++] = job->collectives[i];
     }
-    job->meeting_count = kept;
+    job->collective_count = kept;
 }
 
 struct trace_job trace_job_open(const char *const *paths, int count, const struct trace_options *options)
@@ -200,6 +200,6 @@ void trace_job_close(struct trace_job *job)
     free(job->ranks);
     free(job->lanes);
     free(job->members);
-    free(job->meetings);
+    free(job->collectives);
     *job = (struct trace_job){ 0 };
 }

@@ -22,7 +22,7 @@ struct trace_member {
 };
 
 /* A collective: the calls that belong together. */
-struct trace_meeting {
+struct trace_collective {
     struct trace_member *member; /* (members) by rank */
     int members;
 };
@@ -33,9 +33,9 @@ struct trace_job {
     struct trace_lane *lanes; /* (count) */
     int world;                /* ranks of the job, recorded or not */
     int first_step, last_step;
-    struct trace_member *members; /* memory of the meetings */
-    struct trace_meeting *meetings;
-    int meeting_count;
+    struct trace_member *members; /* memory of the collectives */
+    struct trace_collective *collectives;
+    int collective_count;
     int groups; /* groups are numbered below it */
     int **
         group_ranks; /* (groups) the indices of a group's recorded ranks in the group's own order, -1: not recorded; NULL: unknown */

@@ -6,7 +6,7 @@
 lab = "@NAME@"
 if (!exists("plots")) plots = ARG0[:strlen(ARG0) - strlen(lab.".gp")]."."
 
-told_best = "baseline fault seldom"
+timeline_cases = "baseline fault seldom"
 pathology(case) = root(case)
 breakdown_title = "All other ranks wait for the late rank"
 timeline_title = "A typical step with and without the fault"

@@ -31,9 +31,8 @@ static struct segment segment_of(const struct csv_table *table, int row)
 static struct timeline_view read_view(const struct csv_table *table, const char *name)
 {
     struct timeline_view view = { .last = -1 };
-    char *key = memory_text("told of %s", name);
     size_t most = (size_t)table->rows + 1;
-    view.text = csv_comment(table, key, 0);
+    view.text = lanes_explanation(table, name);
     view.segments = memory_new(most, sizeof *view.segments);
     view.collapsed = memory_new(most, sizeof *view.collapsed);
     for (int row = 0; row < table->rows; row++) {
@@ -47,7 +46,6 @@ static struct timeline_view read_view(const struct csv_table *table, const char 
         view.end = fmax(view.end, s.end);
         view.last = s.late > 0 ? s.rank : view.last;
     }
-    free(key);
     return view;
 }
 

@@ -179,13 +179,13 @@ static char *caption_of(const struct finding *finding)
     return caption;
 }
 
-bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told)
+bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool has_caption)
 {
     int row = finding_chart(finding, chart);
     if (row < 0)
         return false;
     char *path = path_of(finding, chart), *alt = alt_of(finding, chart, row);
-    char *caption = is_told ? caption_of(finding) : NULL;
+    char *caption = has_caption ? caption_of(finding) : NULL;
     bool was_put = figure_put_path(out, figures, path, alt, caption);
     free(caption);
     free(alt);

@@ -17,9 +17,9 @@ struct figures {
 
 void figures_close(struct figures *figures);
 
-/* Put a chart of a finding into the page; `is_told` adds a caption that gives place and settings. If the page is full, put a link
+/* Put a chart of a finding into the page; `has_caption` adds a caption that gives place and settings. If the page is full, put a link
  * to the chart instead. Return false, and write nothing, if this run has no such chart. */
-bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool is_told);
+bool figure_put(FILE *out, struct figures *figures, const struct finding *finding, const char *chart, bool has_caption);
 
 /* Put a chart that belongs to no lab, given by its path below the results. `alt` is its text alternative; `caption` is HTML. */
 bool figure_put_path(FILE *out, struct figures *figures, const char *path, const char *alt, const char *caption);

@@ -1,6 +1,7 @@
 #include "findings.h"
 
 #include "base/memory.h"
+#include "report/lanes.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -116,7 +117,7 @@ void findings_close(struct lab_findings *f)
     free(f->lab);
 }
 
-char *finding_told(const struct finding *finding, const char *key, int n)
+char *finding_comment(const struct finding *finding, const char *key, int n)
 {
     return csv_comment(&finding->summary, key, n);
 }
@@ -128,7 +129,7 @@ bool finding_is_wrong(const struct finding *finding, int row)
 
 bool finding_is_of_run(const struct finding *finding, const struct csv_table *table)
 {
-    char *ours = finding_told(finding, "command", 0), *its = csv_comment(table, "command", 0);
+    char *ours = finding_comment(finding, "command", 0), *its = csv_comment(table, "command", 0);
     bool is = !ours || (its && strcmp(ours, its) == 0);
     free(ours);
     free(its);
@@ -142,14 +143,12 @@ int finding_chart(const struct finding *finding, const char *chart)
 
 char *finding_waiting(const struct finding *finding, const char *name)
 {
-    char *key = memory_text("told of %s", name), *text = csv_comment(&finding->lanes, key, 0);
-    free(key);
-    return text;
+    return lanes_explanation(&finding->lanes, name);
 }
 
 void finding_when(const struct finding *finding, char when[FINDING_WHEN])
 {
-    char *text = finding_told(finding, "when", 0);
+    char *text = finding_comment(finding, "when", 0);
     struct tm local;
     if (text)
         snprintf(when, FINDING_WHEN, "%s", text);
@@ -160,12 +159,12 @@ void finding_when(const struct finding *finding, char when[FINDING_WHEN])
 
 char *finding_caption(const struct finding *finding)
 {
-    char *machine = finding_told(finding, "machine", 0), *device = finding_told(finding, "device", 0);
-    char *backend = finding_told(finding, "backend", 0), *shares = finding_told(finding, "oversubscribed", 0);
+    char *machine = finding_comment(finding, "machine", 0), *device = finding_comment(finding, "device", 0);
+    char *backend = finding_comment(finding, "backend", 0), *shares = finding_comment(finding, "oversubscribed", 0);
     const struct csv_table *table = &finding->summary;
     char date[FINDING_WHEN];
     finding_when(finding, date);
-    char *largest = finding_told(finding, "ranks", 0);
+    char *largest = finding_comment(finding, "ranks", 0);
     const char *ranks = largest ? largest : table->rows > 0 ? csv_field(table, 0, "ranks") : "0";
     const char *rounds = table->rows > 0 ? csv_field(table, 0, "rounds") : "0";
     char *caption =

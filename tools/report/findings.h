@@ -31,7 +31,7 @@ struct lab_findings findings_open(const char *results, const char *lab);
 void findings_close(struct lab_findings *findings);
 
 /* Return the n-th value of `key` in the comments at the head of the summary (csv_comment). */
-char *finding_told(const struct finding *finding, const char *key, int n);
+char *finding_comment(const struct finding *finding, const char *key, int n);
 
 /* True if a row's checks failed; then none of its speeds are shown. */
 bool finding_is_wrong(const struct finding *finding, int row);

@@ -31,7 +31,7 @@ static void put_run(FILE *out, const struct book *book, int lab, const struct fi
     html_link(out, book->site.links[lab + 1].file, book->findings[lab].lab);
     fputs("</td>", out);
     html_cell(out, f->place);
-    char *ranks = finding_told(f, "ranks", 0);
+    char *ranks = finding_comment(f, "ranks", 0);
     html_number(out, ranks ? strtod(ranks, NULL) : NAN, 0);
     free(ranks);
     html_number(out, f->summary.rows, 0);
@@ -116,7 +116,7 @@ static void put_card(FILE *out, const struct finding *finding)
     fputs("<section>\n<h3>", out);
     html_text(out, finding->place);
     fputs("</h3>\n<pre>", out);
-    for (int n = 0; (line = finding_told(finding, "card", n)); n++) {
+    for (int n = 0; (line = finding_comment(finding, "card", n)); n++) {
         html_text(out, line);
         fputc('\n', out);
         free(line);

@@ -70,7 +70,7 @@ static bool put_blame(FILE *out, const struct finding *f, int row)
     double blamed = csv_value(&f->summary, row, "blamed_rank");
     if (!(share >= 0.5) || isnan(blamed))
         return false;
-    char *gpus = finding_told(f, "GPUs", 0);
+    char *gpus = finding_comment(f, "GPUs", 0);
     fprintf(out, "; of every 100 %s-seconds, %.0f waited for rank %.0f", gpus ? "GPU" : "core", share, blamed);
     free(gpus);
     return true;
@@ -111,7 +111,7 @@ static void put_best_fix(FILE *out, const struct finding *f, int row, int decima
  * reason. Write the best fix in another. */
 static void put_found(FILE *out, const struct finding *f)
 {
-    char *asked = finding_told(f, "asked", 0);
+    char *asked = finding_comment(f, "asked", 0);
     const struct csv_table *summary = &f->summary;
     int row = asked ? csv_find(summary, "case", asked) : -1;
     double step = csv_value(summary, row, "slowest_step_ms"), before = csv_value(summary, 0, "slowest_step_ms");

@@ -109,7 +109,7 @@ def make_rank(truth, rank, torch):
     return model, torch.utils.data.DataLoader(Samples(), batch_size=None), sleep_in
 
 
-def work(rank, truth, steps, folder, meeting):
+def work(rank, truth, steps, folder, rendezvous):
     import torch
     import torch.distributed as dist
 
@@ -117,24 +117,24 @@ def work(rank, truth, steps, folder, meeting):
     import lockstep_spans
 
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", f"file://{meeting}/meet", rank=rank, world_size=truth.ranks)
+    dist.init_process_group("gloo", f"file://{rendezvous}/meet", rank=rank, world_size=truth.ranks)
     model, loader, sleep_in = make_rank(truth, rank, torch)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4)
     schedule = torch.profiler.schedule(wait=1, warmup=WARM_UP - 1, active=steps, repeat=1)
     profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], schedule=schedule)
-    with profile, lockstep_spans.record(model, optimizer, f"{meeting}/spans-{rank}.csv") as spans:
+    with profile, lockstep_spans.record(model, optimizer, f"{rendezvous}/spans-{rank}.csv") as spans:
         for step, (inputs, labels) in zip(range(WARM_UP + steps), loader):
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(model(inputs), labels).backward()
             if truth.fault == "host" or (truth.fault == "checkpoint" and rank == 0 and step % 2 == 0):
                 with spans("host"), torch.profiler.record_function("host work"):
                     if truth.fault == "checkpoint":
-                        torch.save(model.state_dict(), f"{meeting}/checkpoint")
+                        torch.save(model.state_dict(), f"{rendezvous}/checkpoint")
                     sleep_in("host", 2 if truth.fault == "checkpoint" else 1)
             optimizer.step()
             profile.step()
-    profile.export_chrome_trace(f"{meeting}/rank{rank}.json")
-    trace = pathlib.Path(f"{meeting}/rank{rank}.json").read_text()
+    profile.export_chrome_trace(f"{rendezvous}/rank{rank}.json")
+    trace = pathlib.Path(f"{rendezvous}/rank{rank}.json").read_text()
     trace = re.sub(r'"host_name": "[^"]*"', f'"host_name": "{truth.hosts[rank]}"', trace, count=1)
     with gzip.open(f"{folder}/rank{rank}.json.gz", "wt") as out:
         out.write(trace)
@@ -145,10 +145,10 @@ def work(rank, truth, steps, folder, meeting):
 def run_job(truth, steps, folder, torch):
     """Run the ranks, which leave their traces in folder. Return the spans of all of them."""
     spans = ""
-    with tempfile.TemporaryDirectory() as meeting:
-        torch.multiprocessing.start_processes(work, (truth, steps, folder, meeting), truth.ranks, start_method="fork")
+    with tempfile.TemporaryDirectory() as rendezvous:
+        torch.multiprocessing.start_processes(work, (truth, steps, folder, rendezvous), truth.ranks, start_method="fork")
         for rank in range(truth.ranks):
-            rows = pathlib.Path(meeting, f"spans-{rank}.csv").read_text().splitlines()
+            rows = pathlib.Path(rendezvous, f"spans-{rank}.csv").read_text().splitlines()
             spans += "".join(re.sub(r"^(\d+),[^,]*", rf"\1,{truth.hosts[rank]}", row) + "\n" for row in rows)
     return spans
 
