@@ -51,6 +51,7 @@ static void shorten(char *text)
     memmove(text + BEGIN + strlen(gap), text + length - END, END + 1);
 }
 
+/* Static, because die() and warn() take no context: any function may call them. One listener per process. */
 static struct {
     void (*take)(void *to, const char *message);
     void *to;
@@ -87,7 +88,7 @@ static void print_message(const char *format, va_list arguments, bool is_last)
     free(text);
 }
 
-static void (*before_exit)(void);
+static void (*before_exit)(void); /* static for the same reason; it acts on the process */
 
 void die_before(void (*act)(void))
 {

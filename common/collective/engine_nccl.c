@@ -100,7 +100,7 @@ const char *collective_backend(void)
 
 const char *collective_library(void)
 {
-    static char name[96];
+    static char name[96]; /* returned, so it has to outlive the call */
     int number = version();
     snprintf(name, sizeof name, "NCCL %d.%d.%d, %s", number / 10000, number / 100 % 100, number % 100, world_engine());
     return name;

@@ -36,7 +36,7 @@ static void ignore_denormals(void)
 
 /* Matrix product of OpenBLAS, in CBLAS's form. Another library may define the same name and be found first: SimGrid 4.1
  * brings the plain loops of GSL (libgslcblas, by way of ns-3), which take twenty times as long. find_multiply()
- * therefore looks the name up in OpenBLAS itself. */
+ * therefore looks the name up in OpenBLAS itself. Static, because a process has one OpenBLAS and each product calls it. */
 static __typeof__(cblas_sgemm) *multiply = cblas_sgemm;
 
 static void find_multiply(void)
@@ -67,7 +67,7 @@ const char *device_name(void)
 
 const char *device_kernel(void)
 {
-    static char name[64] = "CBLAS, one thread per rank";
+    static char name[64] = "CBLAS, one thread per rank"; /* returned, so it has to outlive the call */
     if (openblas_get_corename)
         snprintf(name, sizeof name, "OpenBLAS %s, one thread per rank", openblas_get_corename());
     return name;

@@ -9,6 +9,7 @@
 
 enum { WORKSPACE_BYTES = 32u << 20 }; /* advice of the cuBLAS manual for compute capability 9.0 */
 
+/* Static, because a process uses one device, which the functions of device.h do not name. */
 static struct {
     cublasHandle_t blas;
     void *workspace; /* one stream with its own workspace: products have the same bits in every run */

@@ -16,7 +16,8 @@
 #include <sys/mman.h>
 
 /* Jitter of this rank: all its passes take `factor` times their cost. device_draw_jitter() draws a new factor. An async
- * helper is a process of its own and runs no forward pass: its prefetches take exactly their cost. */
+ * helper is a process of its own and runs no forward pass: its prefetches take exactly their cost. Static, because
+ * the functions of device.h name no device; SMPI gives each rank its own copy. */
 static struct random draws;
 static double factor = 1;
 
@@ -46,7 +47,7 @@ bool device_computes(void)
     return false;
 }
 
-/* Address ranges that device_new() has returned. */
+/* Address ranges that device_new() has returned. Static for the same reason. */
 struct range {
     char *begin, *end;
     struct range *next;
@@ -90,7 +91,7 @@ static bool is_fake(const char *memory)
 }
 
 /* SMPI recognises memory that ranks share, one small block mapped over and over, and does not copy it in messages. The
- * old buffer is kept when a larger one replaces it: a sum in progress may still use it. */
+ * old buffer is kept when a larger one replaces it: a sum in progress may still use it. Static, because all sums of a rank use one. */
 void *device_fake_buffer(const void *memory, size_t bytes)
 {
     static void *buffer;
@@ -183,7 +184,7 @@ struct modelled {
 };
 static struct modelled modelled[WORK_MODELS];
 
-static struct cost_scale scales[WORK_MODELS]; /* all zero: of a model that is not trained */
+static struct cost_scale scales[WORK_MODELS]; /* all zero: of a model that is not trained; static as `modelled` is */
 
 void device_trains(enum work_model model, const struct cost_scale *scale)
 {

@@ -33,7 +33,8 @@ void job_arguments(int *argc, char ***argv)
     size_t count = 1;
     for (const char *c = words; *c; c++)
         count += *c == JOB_WORD_END;
-    static char **list; /* never freed, like the argv that it replaces */
+    static char *
+        *list; /* never freed, like the argv that it replaces; static, so that LeakSanitizer can see it is in use */
     list = memory_new(count + 1, sizeof *list);
     char *rest = memory_text("%s", words);
     list[0] = (*argv)[0];

@@ -19,6 +19,7 @@ struct async_helper {
     unsigned begun, waited;
 };
 
+/* The side processes of this rank that have a helper. Static, because they belong to the rank; SMPI gives each rank its own copy. */
 static bool is_taken[PLATFORM_HELPERS_MOST];
 
 static void do_work(void *argument, MPI_Comm peers)

@@ -211,7 +211,7 @@ const char *world_property(const char *name)
 
 const char *world_engine(void)
 {
-    static char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    static char version[MPI_MAX_LIBRARY_VERSION_STRING]; /* returned, so it has to outlive the call */
     int length = 0;
     MPI_Get_library_version(version, &length);
     version[strcspn(version, ",\n")] = '\0';

@@ -27,7 +27,8 @@
 #include <unistd.h>
 #include <xbt/config.h>
 
-static double fastest; /* flop/s of the platform's fastest host, where work has its nominal duration */
+/* flop/s of the platform's fastest host, where work has its nominal duration. Static, because a process simulates one platform. */
+static double fastest;
 
 /* Last point at which this rank's simulated time and CPU time were read together. Asking SMPI for the time charges the computation
  * so far and lets other ranks compute, whose data evicts this rank's data from the cache. On dedicated cores this would not
@@ -146,7 +147,7 @@ static double read_clock(clockid_t clock)
 }
 
 /* Return `stamp`, but never less than before. SMPI does not charge computation below a microsecond (cpu-threshold), so a timestamp
- * from CPU time may be that much later than the next exact one. */
+ * from CPU time may be that much later than the next exact one. `latest` is static for the reason of `anchor`. */
 static double make_monotonic(double stamp)
 {
     static double latest;
@@ -247,7 +248,7 @@ const char *world_property(const char *name)
 
 const char *world_engine(void)
 {
-    static char version[32];
+    static char version[32]; /* returned, so it has to outlive the call */
     snprintf(version, sizeof version, "SimGrid %d.%d", SIMGRID_VERSION_MAJOR, SIMGRID_VERSION_MINOR);
     return version;
 }
