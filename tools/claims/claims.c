@@ -229,7 +229,7 @@ static void close_labs(struct labs *labs)
 /* --- verdicts ---------------------------------------------------------------------------------------------------- */
 
 /* Judge all labs and count the verdicts. */
-static void judge_all(struct labs *labs, bool gate, struct tally *tally)
+static void judge_all(struct labs *labs, bool gate, struct verdict_counts *counts)
 {
     int tests = 0;
     for (int i = 0; i < labs->count; i++)
@@ -245,7 +245,7 @@ static void judge_all(struct labs *labs, bool gate, struct tally *tally)
             for (int n = 0; n < place->count; n++) {
                 const struct judgement *j = &place->judgements[n];
                 if (j->claim.kind != EXAMPLE)
-                    tally_add(tally, j->verdict, j->evidence.rounds, j->rounds_to_notice);
+                    verdict_count(counts, j->verdict, j->evidence.rounds, j->rounds_to_notice);
             }
         }
 }
@@ -327,18 +327,18 @@ int main(int argc, char **argv)
     open_labs(&labs, &o);
     if (labs.count == 0)
         die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);
-    struct tally tally = { .once = 0 };
-    judge_all(&labs, o.gate, &tally);
+    struct verdict_counts counts = { .once = 0 };
+    judge_all(&labs, o.gate, &counts);
     if (o.undecided) {
         list_undecided(&labs);
     } else {
         show(&labs, o.gate);
-        char *sentence = sentence_of(&tally);
+        char *sentence = sentence_of(&counts);
         printf("\n%s\n", sentence);
         free(sentence);
     }
     if (o.tables)
         write_tables(&labs, o.results);
     close_labs(&labs);
-    return tally.of[FAILS] > 0 ? STATUS_WRONG : STATUS_RIGHT;
+    return counts.of[FAILS] > 0 ? STATUS_WRONG : STATUS_RIGHT;
 }

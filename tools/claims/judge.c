@@ -62,7 +62,7 @@ static bool read_round(const struct place *place, const struct claim *claim, str
 
 /* Claims of similar noise: about whole steps; about parts of a step, of which ranks do some alone and meet for others; likewise about parts
  * of all cases together, where noise is smaller. */
-enum pool { OF_STEPS, OF_PARTS, OF_ALL_ALONE, OF_ALL_MEETINGS };
+enum pool { OF_STEPS, OF_PARTS, OF_ALL_ALONE, OF_ALL_COLLECTIVES };
 
 static bool reads_any(const struct claim *claim, const char *const *columns)
 {
@@ -74,13 +74,13 @@ static bool reads_any(const struct claim *claim, const char *const *columns)
 
 static enum pool pool_of(const struct claim *claim)
 {
-    static const char *const alone[] = { "data_ms", "local_ms", "host_ms", NULL }, *const meetings[] = {
+    static const char *const alone[] = { "data_ms", "local_ms", "host_ms", NULL }, *const collectives[] = {
         "wait_ms", "transfer_ms", "exposed_ms", "rank_skew_ms", NULL
     };
-    const bool reads_meetings = reads_any(claim, meetings);
+    const bool reads_collectives = reads_any(claim, collectives);
     if (claim_is_together(claim))
-        return reads_meetings ? OF_ALL_MEETINGS : OF_ALL_ALONE;
-    return reads_meetings || reads_any(claim, alone) ? OF_PARTS : OF_STEPS;
+        return reads_collectives ? OF_ALL_COLLECTIVES : OF_ALL_ALONE;
+    return reads_collectives || reads_any(claim, alone) ? OF_PARTS : OF_STEPS;
 }
 
 /* Collect the evidence. Return false if the claim reads nothing that varies by round, such as the loss. */

@@ -49,7 +49,7 @@ static bool is_of_lab(const struct csv_table *claims, int row, const char *lab)
 }
 
 /* Count a lab's claims by verdict. Return their number. */
-static int count_verdicts(const struct csv_table *claims, const char *lab, struct tally *tally)
+static int count_verdicts(const struct csv_table *claims, const char *lab, struct verdict_counts *counts)
 {
     int all = 0;
     for (int row = 0; row < claims->rows; row++) {
@@ -57,7 +57,7 @@ static int count_verdicts(const struct csv_table *claims, const char *lab, struc
         if (verdict == VERDICTS || !is_of_lab(claims, row, lab))
             continue;
         const double rounds = csv_value(claims, row, "rounds"), notice = csv_value(claims, row, "rounds_to_notice");
-        tally_add(tally, verdict, isnan(rounds) ? 0 : (int)rounds, isnan(notice) ? -1 : (int)notice);
+        verdict_count(counts, verdict, isnan(rounds) ? 0 : (int)rounds, isnan(notice) ? -1 : (int)notice);
         all++;
     }
     return all;
@@ -129,10 +129,10 @@ static void put_claims(FILE *out, const char *caption, const struct csv_table *c
 
 bool verdicts_sentence(FILE *out, const struct csv_table *claims, const char *lab)
 {
-    struct tally tally = { .once = 0 };
-    if (count_verdicts(claims, lab, &tally) == 0)
+    struct verdict_counts counts = { .once = 0 };
+    if (count_verdicts(claims, lab, &counts) == 0)
         return false;
-    char *sentence = sentence_of(&tally);
+    char *sentence = sentence_of(&counts);
     fprintf(out, "<p class=\"verdicts\">%s</p>\n", sentence);
     free(sentence);
     return true;
@@ -140,9 +140,9 @@ bool verdicts_sentence(FILE *out, const struct csv_table *claims, const char *la
 
 void verdicts_failures(FILE *out, const struct csv_table *claims, const char *lab)
 {
-    struct tally tally = { .once = 0 };
-    count_verdicts(claims, lab, &tally);
-    if (tally.of[FAILS] + tally.of[WRONG] == 0)
+    struct verdict_counts counts = { .once = 0 };
+    count_verdicts(claims, lab, &counts);
+    if (counts.of[FAILS] + counts.of[WRONG] == 0)
         return;
     fputs("<details><summary>Those that fail or are wrong, each with its result and why it should hold</summary>\n",
           out);
