@@ -60,7 +60,7 @@ static bool read_round(const struct place *place, const struct claim *claim, str
     return is_timed;
 }
 
-/* Claims of similar noise: about whole steps; about parts of a step, of which ranks do some alone and meet for others; likewise about parts
+/* Claims of similar noise: about whole steps; about parts of a step, of which ranks do some alone, others in collectives; likewise about parts
  * of all cases together, where noise is smaller. */
 enum pool { OF_STEPS, OF_PARTS, OF_ALL_ALONE, OF_ALL_COLLECTIVES };
 
