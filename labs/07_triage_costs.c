@@ -30,8 +30,8 @@ struct passes time_branch(struct branch_settings of, int repeats, enum branch_pl
 {
     const int warmups = card_times(3);
     repeats = card_times(repeats);
-    double *seconds = memory_new(3 * (size_t)repeats, sizeof *seconds), *forward = seconds,
-           *backward = seconds + repeats, *both = seconds + 2 * repeats;
+    double *seconds = memory_new(4 * (size_t)repeats, sizeof *seconds), *forward = seconds,
+           *backward = seconds + repeats, *both = seconds + 2 * repeats, *events = seconds + 3 * repeats;
     const size_t cells = (size_t)of.rows * (size_t)of.cols;
     float *host = memory_new(cells, sizeof *host), *features = device_new(MEMORY_MEASURING, cells, sizeof *features);
     for (size_t i = 0; i < cells; i++)
@@ -40,11 +40,11 @@ struct passes time_branch(struct branch_settings of, int repeats, enum branch_pl
     free(host);
     struct branch *branch = branch_open(of, 0);
     struct products *products = place == IN_STEP && !device_is_asynchronous() ? products_open() : NULL;
-    events_begin(3 * (warmups + repeats));
+    events_begin(4 * (warmups + repeats));
     for (int i = -warmups; i < repeats; i++) {
         if (products)
             begin_as_in_step(products, branch, features, cells);
-        const double began = device_record_event();
+        const double before = device_record_event(), began = device_record_event();
         branch_forward(branch, features, cells);
         const double middle = device_record_event();
         branch_backward(branch);
@@ -52,7 +52,7 @@ struct passes time_branch(struct branch_settings of, int repeats, enum branch_pl
         device_wait();
         if (i >= 0)
             forward[i] = events_between(began, middle), backward[i] = events_between(middle, end),
-            both[i] = events_between(began, end);
+            both[i] = events_between(began, end), events[i] = events_between(before, began);
         world_heartbeat(world);
     }
     branch_close(branch);
@@ -60,8 +60,10 @@ struct passes time_branch(struct branch_settings of, int repeats, enum branch_pl
         products_close(products);
         frequency_recover();
     }
-    const struct passes median = { stats_quantile(forward, repeats, 0.5), stats_quantile(backward, repeats, 0.5),
-                                   stats_quantile(both, repeats, 0.5) };
+    const double event = device_is_asynchronous() ? 0 : stats_quantile(events, repeats, 0.5);
+    const struct passes median = { stats_quantile(forward, repeats, 0.5) - event,
+                                   stats_quantile(backward, repeats, 0.5) - event,
+                                   stats_quantile(both, repeats, 0.5) - 2 * event };
     device_free(features);
     free(seconds);
     return median;
