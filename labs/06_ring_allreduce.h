@@ -39,11 +39,19 @@ double by_hand_bytes(const struct options *o);
 /* Return sum_by_hand, or NULL for the library. */
 allreduce_impl *implementation_of(enum way way);
 
-/* Ways with their formulas: seconds until the last rank has the sum; messages and bytes that a rank sends. */
+/* Where a rank has what is added up. */
+enum gradients {
+    BY_THEMSELVES, /* in caches, as far as these reach: it was just written */
+    OF_A_STEP      /* in memory */
+};
+
+/* Ways with their formulas: seconds until the last rank has the sum, and by which the mean rank has it before (NULL: none); messages and
+ * bytes that a rank sends. */
 struct method {
     const char *name;
     summing *sum; /* NULL: the library's */
-    double (*seconds)(const struct card *card, int ranks, double bytes);
+    double (*seconds)(const struct card *card, int ranks, double bytes, enum gradients gradients);
+    double (*early)(const struct card *card, int ranks, double bytes);
     struct traffic (*sends)(int rank, int ranks, double bytes);
 };
 extern const struct method methods[WAYS];

@@ -6,33 +6,74 @@
  *     ring        n-th parts, round once to be added, once whole               2 (n - 1) exchange(M / n) + (n - 1) add(M / n)
  *
  * send(M), exchange(M): a message of M bytes one way, and both ways at once; add(M): adding M bytes. The machine card measured all
- * three. Letters: notebooks-md/symbols.md. */
+ * three. Letters: notebooks-md/symbols.md.
+ *
+ * Between two steps a rank's gradients have left the caches, as far as backward computed others since: what is added to them first takes the
+ * card's add_far. Some ranks have the sum before the last one does; they wait for it in the next collective. */
 #include "06_ring_allreduce.h"
 
 #include <math.h>
 
+/* Seconds of adding to what this rank has of the sum, for the first time and afterwards. */
+struct adding {
+    const struct alpha_beta *first, *next;
+};
+
+static struct adding adding(const struct card *card, enum gradients gradients)
+{
+    const struct p2p_cost *cost = &card->p2p;
+    return (struct adding){ gradients == OF_A_STEP ? &cost->add_far : &cost->add, &cost->add };
+}
+
 /* Seconds until the last rank has the sum of `bytes`. All links are taken to cost what the card measured between two ranks. */
-static double gather_seconds(const struct card *card, int ranks, double bytes)
+static double gather_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
 {
-    const struct p2p_cost *cost = &card->p2p;
-    return (ranks - 1) * (2 * alpha_beta_seconds(&cost->send, bytes) + alpha_beta_seconds(&cost->add, bytes));
+    const struct adding add = adding(card, gradients);
+    if (ranks == 1)
+        return 0;
+    return (ranks - 1) * (2 * alpha_beta_seconds(&card->p2p.send, bytes)) + alpha_beta_seconds(add.first, bytes) +
+           (ranks - 2) * alpha_beta_seconds(add.next, bytes);
 }
 
-static double doubling_seconds(const struct card *card, int ranks, double bytes)
+static double doubling_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
 {
     const struct p2p_cost *cost = &card->p2p;
-    int power = power_of_two(ranks);
-    double add = alpha_beta_seconds(&cost->add, bytes), seconds = 0;
-    for (int distance = 1; distance < power; distance *= 2)
-        seconds += alpha_beta_seconds(&cost->exchange, bytes) + add;
-    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&cost->send, bytes) + add : 0);
+    const int power = power_of_two(ranks);
+    const struct adding add = adding(card, gradients);
+    double seconds = 0;
+    int additions = power < ranks;
+    for (int distance = 1; distance < power; distance *= 2, additions++)
+        seconds += alpha_beta_seconds(&cost->exchange, bytes);
+    if (additions > 0)
+        seconds += alpha_beta_seconds(add.first, bytes) + (additions - 1) * alpha_beta_seconds(add.next, bytes);
+    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&cost->send, bytes) : 0);
 }
 
-static double ring_seconds(const struct card *card, int ranks, double bytes)
+/* Each addition is the first to its part. */
+static double ring_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
 {
-    const struct p2p_cost *cost = &card->p2p;
     double part = fmax(bytes / ranks, sizeof(float));
-    return (ranks - 1) * (2 * alpha_beta_seconds(&cost->exchange, part) + alpha_beta_seconds(&cost->add, part));
+    return (ranks - 1) * (2 * alpha_beta_seconds(&card->p2p.exchange, part) +
+                          alpha_beta_seconds(adding(card, gradients).first, part));
+}
+
+static double library_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
+{
+    (void)gradients;
+    return card_allreduce(card, ranks, bytes);
+}
+
+/* Seconds by which the mean rank has the sum before the last one. Rank 0 sends it to one rank after another. */
+static double gather_early(const struct card *card, int ranks, double bytes)
+{
+    return (ranks - 1) * (ranks - 2) / (2.0 * ranks) * alpha_beta_seconds(&card->p2p.send, bytes);
+}
+
+/* Ranks beyond a power of two get it last, from as many others. */
+static double doubling_early(const struct card *card, int ranks, double bytes)
+{
+    const int power = power_of_two(ranks);
+    return power < ranks ? (2.0 * power - ranks) / ranks * alpha_beta_seconds(&card->p2p.send, bytes) : 0;
 }
 
 /* Messages and bytes that a rank sends to sum `bytes`. */
@@ -57,18 +98,22 @@ static struct traffic ring_sends(int rank, int ranks, double bytes)
 }
 
 const struct method methods[WAYS] = {
-    [LIBRARY] = { "library", NULL, card_allreduce, NULL },
-    [GATHER] = { "gather", sum_by_gather, gather_seconds, gather_sends },
-    [DOUBLING] = { "doubling", sum_by_doubling, doubling_seconds, doubling_sends },
-    [RING] = { "ring", sum_by_ring, ring_seconds, ring_sends },
+    [LIBRARY] = { "library", NULL, library_seconds, NULL, NULL },
+    [GATHER] = { "gather", sum_by_gather, gather_seconds, gather_early, gather_sends },
+    [DOUBLING] = { "doubling", sum_by_doubling, doubling_seconds, doubling_early, doubling_sends },
+    [RING] = { "ring", sum_by_ring, ring_seconds, NULL, ring_sends },
 };
 
 struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks;
     struct load load = predict_load(card, ranks, workload_usual(&o->model, &o->run));
-    double transfer = methods[o->way].seconds(card, ranks, workload_gradient_bytes(&o->model));
-    return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), transfer);
+    const struct method *method = &methods[o->way];
+    const double bytes = workload_gradient_bytes(&o->model), transfer = method->seconds(card, ranks, bytes, OF_A_STEP);
+    struct prediction p = predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), transfer);
+    if (method->early)
+        predict_early(&p, method->early(card, ranks, bytes));
+    return p;
 }
 
 double find_crossover(const double *bytes, const double *with_doubling, const double *with_ring, int sizes)
@@ -88,8 +133,8 @@ double predict_crossover(const struct card *card, int ranks)
     double bytes[SIZES], with_doubling[SIZES], with_ring[SIZES];
     for (int i = 0; i < SIZES; i++) {
         bytes[i] = sizeof(float) * exp2((double)i / STEPS);
-        with_doubling[i] = doubling_seconds(card, ranks, bytes[i]);
-        with_ring[i] = ring_seconds(card, ranks, bytes[i]);
+        with_doubling[i] = doubling_seconds(card, ranks, bytes[i], BY_THEMSELVES);
+        with_ring[i] = ring_seconds(card, ranks, bytes[i], BY_THEMSELVES);
     }
     return find_crossover(bytes, with_doubling, with_ring, SIZES);
 }

@@ -95,7 +95,7 @@ static void write_sweep(struct lab *lab, const struct options *o, struct csv *cs
                 snprintf(name, sizeof name, "%s_ms", methods[way].name);
                 csv_ms(csv, name, seconds[way][i]);
                 snprintf(name, sizeof name, "%s_predicted_ms", methods[way].name);
-                csv_ms(csv, name, methods[way].seconds(lab_card(lab), ranks, bytes[i]));
+                csv_ms(csv, name, methods[way].seconds(lab_card(lab), ranks, bytes[i], BY_THEMSELVES));
             }
         } while (csv_end_row(csv));
     if (crossover)

@@ -132,7 +132,7 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
 }
 
 /* The message costs of a card by name, likewise. */
-enum { CARD_MESSAGES = 3 };
+enum { CARD_MESSAGES = 4 };
 struct named_link {
     const char *quantity;
     struct alpha_beta *link;
@@ -143,6 +143,7 @@ static void list_messages(struct card *c, struct named_link messages[CARD_MESSAG
     messages[0] = (struct named_link){ "send_s", &c->p2p.send };
     messages[1] = (struct named_link){ "exchange_s", &c->p2p.exchange };
     messages[2] = (struct named_link){ "add_s", &c->p2p.add };
+    messages[3] = (struct named_link){ "add_far_s", &c->p2p.add_far };
 }
 
 /* --- collectives ------------------------------------------------------------------------------------------------ */

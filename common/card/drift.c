@@ -147,6 +147,7 @@ static struct card slowed(const struct card *card, struct local_factors alone, s
     alpha_beta_slow(&c.p2p.send, whole.transfer, whole.bytes, beyond);
     alpha_beta_slow(&c.p2p.exchange, whole.transfer, whole.bytes, beyond);
     alpha_beta_slow(&c.p2p.add, whole.local, 0, 1);
+    alpha_beta_slow(&c.p2p.add_far, whole.local, 0, 1);
     c.reference.transfer *= whole.transfer;
     return c;
 }

@@ -11,6 +11,15 @@ enum { SIZES = 9, REPEATS = 5 };
 enum { REPEATS_SIMULATED = 3 }; /* simulated messages are exact; only adding is measured */
 static const double bytes_of[SIZES] = { 16, 256, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20 };
 
+/* More than the caches keep. Its parts are added to in turns, so each has left the caches when its turn comes again. */
+enum { FAR_BYTES = 64 << 20, FAR_STRIDE_BYTES = 1 << 20 };
+
+struct buffers {
+    float *out, *in;
+    float *far; /* (FAR_BYTES) */
+    size_t at;  /* of its next part, in floats */
+};
+
 /* Send a message from rank 0 to the other rank and one back. */
 static void there_and_back(struct p2p *p2p, int other, float *out, float *in, size_t count)
 {
@@ -23,13 +32,25 @@ static void there_and_back(struct p2p *p2p, int other, float *out, float *in, si
 
 /* Seconds on this rank; each part begins when the other rank is ready. */
 struct lap {
-    double send, exchange, add;
+    double send, exchange, add, add_far;
 };
 
-/* Measure one lap. It adds floats that were just received, so they lie where a message leaves them, not where adding would. */
-static struct lap one_lap(struct p2p *p2p, int other, float *out, float *in, size_t count)
+/* Return the next part of the buffer that caches do not hold. */
+static float *far_part(struct buffers *b, size_t count)
 {
-    double at[6];
+    const size_t all = FAR_BYTES / sizeof(float), stride = FAR_STRIDE_BYTES / sizeof(float);
+    if (b->at + count > all)
+        b->at = 0;
+    float *part = b->far + b->at;
+    b->at += count > stride ? count : stride;
+    return part;
+}
+
+/* Measure one lap. It adds floats that were just received, so they lie where a message leaves them, not where adding would. */
+static struct lap one_lap(struct p2p *p2p, int other, struct buffers *b, size_t count)
+{
+    float *const out = b->out, *const in = b->in, *const far = far_part(b, count);
+    double at[7];
     there_and_back(p2p, other, out, in, 1);
     device_wait();
     at[0] = world_now();
@@ -46,43 +67,48 @@ static struct lap one_lap(struct p2p *p2p, int other, float *out, float *in, siz
     at[3] = world_now();
     device_clock_sync_begin();
     at[4] = device_record_event();
-    device_add(out, in, count);
+    device_add(far, in, count);
     at[5] = device_record_event();
+    device_add(out, in, count);
+    at[6] = device_record_event();
     device_wait();
-    return (struct lap){ (at[1] - at[0]) / 2, (at[3] - at[2]) / 2,
-                         device_event_seconds(at[5]) - device_event_seconds(at[4]) };
+    return (struct lap){ .send = (at[1] - at[0]) / 2,
+                         .exchange = (at[3] - at[2]) / 2,
+                         .add_far = device_event_seconds(at[5]) - device_event_seconds(at[4]),
+                         .add = device_event_seconds(at[6]) - device_event_seconds(at[5]) };
 }
 
 /* True if the two ranks do another lap; rank 0 decides by `goes_on`. On a device that computes nothing, messages have no contents
  * and one lap is as good as many. */
-static bool agree(struct p2p *p2p, int other, float *out, float *in, bool goes_on)
+static bool agree(struct p2p *p2p, int other, const struct buffers *b, bool goes_on)
 {
     float answer = goes_on;
     if (!device_computes())
         return false;
     if (p2p_rank(p2p) == 0)
-        device_put(out, &answer, sizeof answer);
-    there_and_back(p2p, other, out, in, 1);
+        device_put(b->out, &answer, sizeof answer);
+    there_and_back(p2p, other, b->out, b->in, 1);
     if (p2p_rank(p2p) > 0)
-        device_fetch(&answer, in, sizeof answer);
+        device_fetch(&answer, b->in, sizeof answer);
     return answer > 0;
 }
 
 /* Return the mean of a few laps if one is short: on a machine with other load, each message may wait for a core. */
-static struct lap mean_lap(struct p2p *p2p, int other, float *out, float *in, size_t count)
+static struct lap mean_lap(struct p2p *p2p, int other, struct buffers *b, size_t count)
 {
     enum { LAPS_MOST = 8 };
     const double enough_s = 2e-3, begin = world_now();
     struct lap sum = { 0 };
     int laps = 0;
     do {
-        struct lap lap = one_lap(p2p, other, out, in, count);
+        struct lap lap = one_lap(p2p, other, b, count);
         sum.send += lap.send;
         sum.exchange += lap.exchange;
         sum.add += lap.add;
+        sum.add_far += lap.add_far;
         laps++;
-    } while (agree(p2p, other, out, in, laps < LAPS_MOST && world_now() - begin < enough_s));
-    return (struct lap){ sum.send / laps, sum.exchange / laps, sum.add / laps };
+    } while (agree(p2p, other, b, laps < LAPS_MOST && world_now() - begin < enough_s));
+    return (struct lap){ sum.send / laps, sum.exchange / laps, sum.add / laps, sum.add_far / laps };
 }
 
 static void add_point(struct alpha_beta *link, double bytes, const double *seconds, int repeats)
@@ -95,31 +121,36 @@ static void add_point(struct alpha_beta *link, double bytes, const double *secon
 static void measure(struct p2p_cost *cost, struct world *world, int other, int repeats)
 {
     struct p2p *p2p = p2p_open(world);
-    float *out = device_new(MEMORY_MEASURING, (size_t)bytes_of[SIZES - 1], 1),
-          *in = device_new(MEMORY_MEASURING, (size_t)bytes_of[SIZES - 1], 1);
+    const size_t most = (size_t)bytes_of[SIZES - 1];
+    struct buffers b = { .out = device_new(MEMORY_MEASURING, most, 1),
+                         .in = device_new(MEMORY_MEASURING, most, 1),
+                         .far = device_new(MEMORY_MEASURING, FAR_BYTES, 1) };
     for (int size = 0; size < SIZES; size++) {
-        double send[REPEATS], exchange[REPEATS], add[REPEATS];
+        double send[REPEATS], exchange[REPEATS], add[REPEATS], add_far[REPEATS];
         for (int i = -1; i < repeats; i++) { /* the first repeat warms up */
             world_heartbeat(world);
-            struct lap lap = mean_lap(p2p, other, out, in, (size_t)bytes_of[size] / sizeof(float));
+            struct lap lap = mean_lap(p2p, other, &b, (size_t)bytes_of[size] / sizeof(float));
             if (i >= 0) {
                 send[i] = lap.send;
                 exchange[i] = lap.exchange;
                 add[i] = lap.add;
+                add_far[i] = lap.add_far;
             }
         }
         add_point(&cost->send, bytes_of[size], send, repeats);
         add_point(&cost->exchange, bytes_of[size], exchange, repeats);
         add_point(&cost->add, bytes_of[size], add, repeats);
+        add_point(&cost->add_far, bytes_of[size], add_far, repeats);
     }
-    device_free(out);
-    device_free(in);
+    device_free(b.out);
+    device_free(b.in);
+    device_free(b.far);
     p2p_close(p2p);
 }
 
 bool p2p_cost_is_known(const struct p2p_cost *cost)
 {
-    return cost->send.points > 0 && cost->exchange.points > 0 && cost->add.points > 0;
+    return cost->send.points > 0 && cost->exchange.points > 0 && cost->add.points > 0 && cost->add_far.points > 0;
 }
 
 void p2p_cost_fit(struct p2p_cost *cost)
@@ -127,12 +158,13 @@ void p2p_cost_fit(struct p2p_cost *cost)
     alpha_beta_fit(&cost->send);
     alpha_beta_fit(&cost->exchange);
     alpha_beta_fit(&cost->add);
+    alpha_beta_fit(&cost->add_far);
 }
 
 void p2p_cost_measure(struct p2p_cost *cost, struct world *world)
 {
     const int rank = world_rank(world), last = world_size(world) - 1;
-    *cost = (struct p2p_cost){ .send.ranks = 2, .exchange.ranks = 2, .add.ranks = 1 };
+    *cost = (struct p2p_cost){ .send.ranks = 2, .exchange.ranks = 2, .add.ranks = 1, .add_far.ranks = 1 };
     if (last == 0)
         return;
     if (rank == 0 || rank == last) {

@@ -12,14 +12,15 @@ struct world;
 struct p2p_cost {
     struct alpha_beta send;     /* one way: half a round trip */
     struct alpha_beta exchange; /* both ways at once */
-    struct alpha_beta add;      /* one rank adds that many bytes of floats to as many others */
+    struct alpha_beta add;      /* one rank adds that many bytes of floats, just received, to as many others */
+    struct alpha_beta add_far;  /* … which no cache holds, as gradients of which a rank has computed others since */
 };
 
 /* all: measure messages between the first rank and the last, and fit them; results are on rank 0. With several hosts the last
  * rank is on another host. Does nothing for one rank. Sizes differ from those of the labs. */
 void p2p_cost_measure(struct p2p_cost *cost, struct world *world);
 
-/* True if all three costs have points. */
+/* True if all costs have points. */
 bool p2p_cost_is_known(const struct p2p_cost *cost);
 
 /* Fit the costs, after points were added by hand or from a file. */

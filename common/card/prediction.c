@@ -20,6 +20,12 @@ void predict_carried(struct prediction *p, double seconds)
     p->transfer -= moved;
 }
 
+void predict_early(struct prediction *p, double seconds)
+{
+    p->transfer -= seconds;
+    p->wait += seconds;
+}
+
 double prediction_step(const struct prediction *p)
 {
     return p->data + p->local + p->host + p->wait + p->transfer;

@@ -18,6 +18,10 @@ double predict_exposed(const double *before, const double *seconds, int count);
  * those started during backward lengthen it. The transfer becomes shorter by as much, so the step stays as long. */
 void predict_carried(struct prediction *prediction, double seconds);
 
+/* Let the mean rank have the result of a collective so many seconds before the last rank. It waits for that one in the next collective, so the
+ * step stays as long. */
+void predict_early(struct prediction *prediction, double seconds);
+
 /* Return the predicted step: the sum of all terms. */
 double prediction_step(const struct prediction *prediction);
 

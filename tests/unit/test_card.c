@@ -103,8 +103,8 @@ static struct card card_here(void)
             alpha_beta_add(cost, 0, line_of(i, 0));
         alpha_beta_fit(cost);
     }
-    struct alpha_beta *messages[] = { &card.p2p.send, &card.p2p.exchange, &card.p2p.add };
-    for (int i = 0; i < 3; i++) {
+    struct alpha_beta *messages[] = { &card.p2p.send, &card.p2p.exchange, &card.p2p.add, &card.p2p.add_far };
+    for (int i = 0; i < 4; i++) {
         *messages[i] = collective_costs_find(&card.collectives, ALL_REDUCE, first_ranks(2))->cost;
         messages[i]->ranks = i < 2 ? 2 : 1;
         for (int point = 0; point < messages[i]->points; point++)
