@@ -97,11 +97,25 @@ void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct
     cases->named = cases->count;
 }
 
+/* A case may train on more samples than the options say. Under --blind all candidates are checked, so that a refusal does not tell which
+ * one was drawn. */
+static void refuse_cases(const struct lab_spec *spec, struct options *base)
+{
+    for (const struct variant *v = spec->variants; v->name; v++) {
+        if (!lab_spec_wants(spec, run_of(base), v))
+            continue;
+        struct options *settings = lab_spec_settings(spec, base, v);
+        run_refuse_case(run_of(settings), v->name);
+        free(settings);
+    }
+}
+
 void cases_refuse(const struct lab_spec *spec, struct options *base)
 {
     if (spec->refuse)
         spec->refuse(base);
     run_refuse(run_of(base));
+    refuse_cases(spec, base);
     workload_refuse(workload_of(base), run_of(base));
     double parameters = (double)workload_parameters(workload_of(base));
     if (parameters > INT_MAX)

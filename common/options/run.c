@@ -153,6 +153,15 @@ static void refuse_without_gpu(const struct run *run)
             is_cpu ? "leave out --device cpu" : "add --device cuda");
 }
 
+/* `of` and `colon` name the case that has this batch; both are empty if it is that of the options. */
+static void refuse_global_batch(const struct run *run, const char *of, const char *colon)
+{
+    const double samples = (double)run->ranks * run->batch_size * run->accumulate;
+    if (samples > INT_MAX)
+        die(STATUS_USAGE, "%s%sa global batch of %.0f samples is more than %d; choose a smaller --batch-size", of,
+            colon, samples, INT_MAX);
+}
+
 void run_refuse(const struct run *run)
 {
     refuse_simulated(run);
@@ -160,10 +169,7 @@ void run_refuse(const struct run *run)
     if (run->skip_first_steps >= run->steps)
         die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
             run->skip_first_steps, run->steps);
-    double global_batch = (double)run->ranks * run->batch_size * run->accumulate;
-    if (global_batch > INT_MAX)
-        die(STATUS_USAGE, "a global batch of %.4g samples is more than %d; choose a smaller --batch-size", global_batch,
-            INT_MAX);
+    refuse_global_batch(run, "", "");
     if (run->lesson_cases && run->cases.count > 0)
         die(STATUS_USAGE,
             "--lesson-cases already chooses the cases, and %s would be one more; leave out --lesson-cases",
@@ -172,6 +178,11 @@ void run_refuse(const struct run *run)
         die(STATUS_USAGE, "--card-only measures a card and --keep-card does not; leave one out");
     if (run->ranks > RANKS_MOST)
         die(STATUS_USAGE, "%d ranks are more than this lab can run; start at most %d", run->ranks, RANKS_MOST);
+}
+
+void run_refuse_case(const struct run *run, const char *name)
+{
+    refuse_global_batch(run, name, ": ");
 }
 
 int run_make_folder(const struct run *run)
