@@ -148,8 +148,6 @@ void world_broadcast(struct world *world, void *bytes, size_t count)
 
 void world_gather(struct world *world, const void *mine, size_t count, void *all)
 {
-    if (count > INT_MAX)
-        die(STATUS_WRONG, "%zu bytes of records are too many for one gather; use fewer --steps", count);
     MPI_Gather(mine, mpi_count(count), MPI_BYTE, all, mpi_count(count), MPI_BYTE, 0, world->comm);
 }
 
