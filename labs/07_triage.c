@@ -122,6 +122,13 @@ const struct variant variants[] = {
 
 static const struct lab_spec spec; /* below */
 
+static void tell_if_branches_are_free(struct lab *lab)
+{
+    if (world_rank(lab_world(lab)) == 0 && isnan(card_cost(lab_card(lab), "dispatch_s")))
+        puts("This platform's file lacks the costs of the branch (own_dispatch_s …): its launch and memory cases add "
+             "nothing.");
+}
+
 int main(int argc, char **argv)
 {
     struct options base = { .run = run_published,
@@ -146,9 +153,7 @@ int main(int argc, char **argv)
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
     const int rank = world_rank(lab_world(lab));
-    if (rank == 0 && isnan(card_cost(lab_card(lab), "dispatch_s")))
-        puts("This platform's file lacks the costs of the branch (own_dispatch_s …): its launch and memory cases add "
-             "nothing.");
+    tell_if_branches_are_free(lab);
     struct worker_loader *loader = workers_open(lab, &base);
 
     struct options o;
