@@ -14,6 +14,10 @@ found=$(grep -nE 'clock_gettime|gettimeofday|nanosleep|usleep|MPI_Wtime|[^_a-z]s
     grep -vE '^(common/(world/world_[a-z_]+|launch/(launch|orphans)|base/die|base/file_lock)|tools/bench/ranks/ranks_clocks)\.c:' || true)
 [ -z "$found" ] || complain "no clock or sleep outside world.h" "$found"
 
+# A stream into a text may find no memory; memory_stream() then ends the program.
+found=$(grep -nE 'open_memstream\(' common/*/*.c labs/*.c tools/*/*.c tools/bench/ranks/*.c | grep -v '^common/base/memory\.c:' || true)
+[ -z "$found" ] || complain "streams into texts are opened by memory_stream()" "$found"
+
 # Backends are selected by linking: only files named after a backend use its API.
 found=$(grep -nE '#include <(mpi|nccl|cuda[a-z_]*|smpi/.*)\.h>|#ifdef|#if defined' common/*/*.[ch] labs/*.[ch] |
     grep -vE '^common/[a-z]+/(mpi_staging\.h|multiversion\.h|[a-z0-9_]+_(mpi|cpu|sim|model|cuda|nccl)\.[ch]|[a-z0-9_]+\.h:[0-9]+:#ifndef)' || true)
