@@ -12,6 +12,7 @@
 #include "world/world.h"
 
 #include <math.h>
+#include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -687,6 +688,14 @@ TEST(a_barrier_waits_for_all)
             assert_true(left >= all[late]); /* one clock for all ranks of a host */
         }
     collective_close(c);
+}
+
+/* Nothing supervises these ranks, so the watchdog's thread may have to call MPI_Abort() beside the rank's own call. */
+TEST(mpi_can_be_called_by_the_watchdog)
+{
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&provided);
+    assert_int_equal(provided, MPI_THREAD_MULTIPLE);
 }
 
 TEST(parked_ranks_come_back)

@@ -2,9 +2,13 @@
  * models fail. Also tests other checks of a block: rounds with different final parameters, and lost samples. */
 #include "analysis/block_results.h"
 #include "analysis/case_stats.h"
+#include "base/die.h"
 #include "base/random.h"
 #include "device/device.h"
 #include "model/gradcheck.h"
+#include "model/model_type.h"
+#include "model/shape_bench.h"
+#include "support/ending.h"
 #include "support/on_device.h"
 #include "support/unit.h"
 
@@ -174,6 +178,23 @@ TEST(faults_keep_the_first_in_words)
     check_failures_add(&longer, "%s", words);
     check_failures_join(&whole, &longer, "%s", words);
     assert_int_equal(strlen(whole.first), FAULT_WORDS - 1);
+}
+
+static void take_shapes(const void *workload)
+{
+    shape_bench_memory(workload, &run_published, 0, shape_bench_shapes(workload));
+}
+
+/* Benches hold SHAPES_MOST shapes; a type of model with more ends with a line for its author. */
+TEST(a_model_has_no_more_shapes_than_there_is_room)
+{
+    struct model_type many = mlp_type;
+    const struct workload workload = { .type = &many, .of = published_mlp.of };
+    many.shapes = SHAPES_MOST + 1;
+    const struct ending ending = ending_of(take_shapes, &workload);
+    assert_int_equal(ending.status, STATUS_WRONG);
+    assert_holds(ending.err, "9 batch shapes");
+    assert_holds(ending.err, "raise SHAPES_MOST");
 }
 
 AROUND_TESTS(open_device, NULL)

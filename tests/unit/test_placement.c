@@ -1,9 +1,10 @@
-/* test_placement.c: test the device labels of results, and that a machine card of one placement is not used for
- * another. */
+/* test_placement.c: test the device labels of results, that a machine card of one placement is not used for another, and where other
+ * programs are. */
 #include "frame/placement.h"
 
 #include "card/card.h"
 #include "card/card_file.h"
+#include "launch/job.h"
 #include "model/workload.h"
 #include "support/unit.h"
 
@@ -87,4 +88,35 @@ TEST(a_card_of_gpus_is_of_these_gpus)
     snprintf(path, sizeof path, "%s/machine.csv", folder);
     unlink(path);
     rmdir(folder);
+}
+
+/* --- programs beside this one ------------------------------------------------------------------------------------ */
+
+static const char *pretended; /* the path of this program; NULL: the true one */
+
+ssize_t __real_readlink(const char *path, char *target, size_t size);
+ssize_t __wrap_readlink(const char *path, char *target, size_t size);
+ssize_t __wrap_readlink(const char *path, char *target, size_t size)
+{
+    if (!pretended || strcmp(path, "/proc/self/exe") != 0)
+        return __real_readlink(path, target, size);
+    memcpy(target, pretended, strlen(pretended));
+    return (ssize_t)strlen(pretended);
+}
+
+static void assert_library(const char *program, const char *expected)
+{
+    pretended = program;
+    char *path = job_library("sim", "rank");
+    pretended = NULL;
+    assert_string_equal(path, expected);
+    free(path);
+}
+
+/* Others are in lib, beside the folder of this program: also if that is the root, which has no folder above it. */
+TEST(programs_are_found_from_any_folder)
+{
+    assert_library("/opt/lockstep/bin/lab", "/opt/lockstep/lib/sim/rank");
+    assert_library("/bin/lab", "/lib/sim/rank");
+    assert_library("/lab", "/lib/sim/rank");
 }

@@ -376,6 +376,33 @@ TEST(own_probes_measure_what_they_have_time_for)
     assert_true(world_rank(world) > 0 || (longs == long_calls && numbers == calls));
 }
 
+/* --- a host with less memory -------------------------------------------------------------------------------------- */
+
+static bool has_hosts; /* each rank is on a host of its own, with less memory than the one before */
+
+int __real_hosts_count(const struct world *of);
+int __wrap_hosts_count(const struct world *of);
+int __wrap_hosts_count(const struct world *of)
+{
+    return has_hosts ? world_size(of) : __real_hosts_count(of);
+}
+
+double __real_memory_available(void);
+double __wrap_memory_available(void);
+double __wrap_memory_available(void)
+{
+    return has_hosts ? 1e9 * (world_size(world) - world_rank(world)) : __real_memory_available();
+}
+
+/* All ranks make calls of the same sizes, so the host with the least memory decides. */
+TEST(the_largest_call_fits_into_the_smallest_host)
+{
+    has_hosts = true;
+    const double largest = sweep_largest(world);
+    has_hosts = false;
+    assert_true(fabs(largest - 1e9 / 4 / world_size(world)) < 1);
+}
+
 static void open_patient_ranks(void)
 {
     open_ranks();

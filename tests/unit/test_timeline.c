@@ -15,6 +15,7 @@
 #include "report/timeline_view.h"
 #include "support/unit.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,6 +305,22 @@ TEST(started_sums_fly_one_after_another)
         assert_exactly(segments[i].end, expected[seen++][1]);
     }
     assert_int_equal(seen, 3);
+    free(segments);
+}
+
+/* A step's segments take the memory of that step, however many steps the round has. */
+TEST(segments_take_the_memory_of_their_step)
+{
+    enum { STEPS = 1000 };
+    struct span spans[2 * STEPS];
+    for (int step = 0; step < STEPS; step++) {
+        spans[2 * step] = phase(SPAN_BACKWARD, step, 20 * step, 20 * step + 20);
+        spans[2 * step + 1] = sum(step, step, 20 * step + 10, 20 * step + 10, 20 * step + 12);
+    }
+    struct timeline line = { .ranks = 1, .steps = STEPS, .count = 2 * STEPS, .spans = spans };
+    struct segment *segments = NULL;
+    assert_int_equal(timeline_segments(&line, 500, &segments), 3); /* backward, transfer, backward */
+    assert_true(malloc_usable_size(segments) < STEPS * sizeof *segments / 4);
     free(segments);
 }
 
