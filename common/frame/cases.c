@@ -115,12 +115,12 @@ void cases_refuse(const struct lab_spec *spec, struct options *base)
     if (spec->refuse)
         spec->refuse(base);
     run_refuse(run_of(base));
-    refuse_cases(spec, base);
     workload_refuse(workload_of(base), run_of(base));
     double parameters = (double)workload_parameters(workload_of(base));
     if (parameters > INT_MAX)
         die(STATUS_USAGE, "%s has %.3g parameters, but one all-reduce takes at most %d; choose smaller dimensions",
             workload_name(workload_of(base)), parameters, INT_MAX);
+    refuse_cases(spec, base);
 }
 
 static struct options *settle(const struct lab_spec *spec, const struct options *base, const struct variant *variant,

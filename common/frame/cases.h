@@ -26,7 +26,7 @@ int cases_changed(const struct cases *cases, int of, const struct lab_change *ch
 void cases_choose(struct cases *cases, const struct lab_spec *spec, const struct option_row *const *tables,
                   struct options *base, int argc, char *const *argv);
 
-/* End the program with STATUS_USAGE if the settings contradict each other, or those of a case that they ask for do. */
+/* End the program with STATUS_USAGE if the settings contradict each other, or if a case that they ask for cannot run. */
 void cases_refuse(const struct lab_spec *spec, struct options *base);
 
 /* Make each case's settings from `base` and the card, NULL in a dry run. Release them with cases_close(). */
