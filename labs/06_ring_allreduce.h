@@ -42,7 +42,7 @@ allreduce_impl *implementation_of(enum way way);
 /* Where a rank has what is added up. */
 enum gradients {
     BY_THEMSELVES, /* in caches, as far as these reach: it was just written */
-    OF_A_STEP      /* in memory */
+    OF_A_STEP      /* in memory, as backward has computed others since */
 };
 
 /* Ways with their formulas: seconds until the last rank has the sum, and by which the mean rank has it before (NULL: none); messages and

@@ -8,53 +8,39 @@
  * send(M), exchange(M): a message of M bytes one way, and both ways at once; add(M): adding M bytes. The machine card measured all
  * three. Letters: notebooks-md/symbols.md.
  *
- * Between two steps a rank's gradients have left the caches, as far as backward computed others since: what is added to them first takes the
- * card's add_far. Some ranks have the sum before the last one does; they wait for it in the next collective. */
+ * Between two steps a rank's gradients have left the caches, as far as backward computed others since, so the card's costs far from the caches
+ * count. Some ranks have the sum before the last one does; they wait for it in the next collective. */
 #include "06_ring_allreduce.h"
 
 #include <math.h>
 
-/* Seconds of adding to what this rank has of the sum, for the first time and afterwards. */
-struct adding {
-    const struct alpha_beta *first, *next;
-};
-
-static struct adding adding(const struct card *card, enum gradients gradients)
+static const struct message_cost *cost_of(const struct card *card, enum gradients gradients)
 {
-    const struct p2p_cost *cost = &card->p2p;
-    return (struct adding){ gradients == OF_A_STEP ? &cost->add_far : &cost->add, &cost->add };
+    return gradients == OF_A_STEP ? &card->p2p.far : &card->p2p.near;
 }
 
 /* Seconds until the last rank has the sum of `bytes`. All links are taken to cost what the card measured between two ranks. */
 static double gather_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
 {
-    const struct adding add = adding(card, gradients);
-    if (ranks == 1)
-        return 0;
-    return (ranks - 1) * (2 * alpha_beta_seconds(&card->p2p.send, bytes)) + alpha_beta_seconds(add.first, bytes) +
-           (ranks - 2) * alpha_beta_seconds(add.next, bytes);
+    const struct message_cost *cost = cost_of(card, gradients);
+    return (ranks - 1) * (2 * alpha_beta_seconds(&cost->send, bytes) + alpha_beta_seconds(&cost->add, bytes));
 }
 
 static double doubling_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
 {
-    const struct p2p_cost *cost = &card->p2p;
-    const int power = power_of_two(ranks);
-    const struct adding add = adding(card, gradients);
-    double seconds = 0;
-    int additions = power < ranks;
-    for (int distance = 1; distance < power; distance *= 2, additions++)
-        seconds += alpha_beta_seconds(&cost->exchange, bytes);
-    if (additions > 0)
-        seconds += alpha_beta_seconds(add.first, bytes) + (additions - 1) * alpha_beta_seconds(add.next, bytes);
-    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&cost->send, bytes) : 0);
+    const struct message_cost *cost = cost_of(card, gradients);
+    int power = power_of_two(ranks);
+    double add = alpha_beta_seconds(&cost->add, bytes), seconds = 0;
+    for (int distance = 1; distance < power; distance *= 2)
+        seconds += alpha_beta_seconds(&cost->exchange, bytes) + add;
+    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&cost->send, bytes) + add : 0);
 }
 
-/* Each addition is the first to its part. */
 static double ring_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
 {
+    const struct message_cost *cost = cost_of(card, gradients);
     double part = fmax(bytes / ranks, sizeof(float));
-    return (ranks - 1) * (2 * alpha_beta_seconds(&card->p2p.exchange, part) +
-                          alpha_beta_seconds(adding(card, gradients).first, part));
+    return (ranks - 1) * (2 * alpha_beta_seconds(&cost->exchange, part) + alpha_beta_seconds(&cost->add, part));
 }
 
 static double library_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)
@@ -66,14 +52,14 @@ static double library_seconds(const struct card *card, int ranks, double bytes, 
 /* Seconds by which the mean rank has the sum before the last one. Rank 0 sends it to one rank after another. */
 static double gather_early(const struct card *card, int ranks, double bytes)
 {
-    return (ranks - 1) * (ranks - 2) / (2.0 * ranks) * alpha_beta_seconds(&card->p2p.send, bytes);
+    return (ranks - 1) * (ranks - 2) / (2.0 * ranks) * alpha_beta_seconds(&card->p2p.far.send, bytes);
 }
 
 /* Ranks beyond a power of two get it last, from as many others. */
 static double doubling_early(const struct card *card, int ranks, double bytes)
 {
     const int power = power_of_two(ranks);
-    return power < ranks ? (2.0 * power - ranks) / ranks * alpha_beta_seconds(&card->p2p.send, bytes) : 0;
+    return power < ranks ? (2.0 * power - ranks) / ranks * alpha_beta_seconds(&card->p2p.far.send, bytes) : 0;
 }
 
 /* Messages and bytes that a rank sends to sum `bytes`. */

@@ -144,10 +144,12 @@ static struct card slowed(const struct card *card, struct local_factors alone, s
     c.copy_bandwidth /= whole.local;
     for (int i = 0; i < c.collectives.count; i++)
         alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer, whole.bytes, beyond);
-    alpha_beta_slow(&c.p2p.send, whole.transfer, whole.bytes, beyond);
-    alpha_beta_slow(&c.p2p.exchange, whole.transfer, whole.bytes, beyond);
-    alpha_beta_slow(&c.p2p.add, whole.local, 0, 1);
-    alpha_beta_slow(&c.p2p.add_far, whole.local, 0, 1);
+    struct message_cost *messages[] = { &c.p2p.near, &c.p2p.far };
+    for (int i = 0; i < 2; i++) {
+        alpha_beta_slow(&messages[i]->send, whole.transfer, whole.bytes, beyond);
+        alpha_beta_slow(&messages[i]->exchange, whole.transfer, whole.bytes, beyond);
+        alpha_beta_slow(&messages[i]->add, whole.local, 0, 1);
+    }
     c.reference.transfer *= whole.transfer;
     return c;
 }

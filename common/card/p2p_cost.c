@@ -11,13 +11,19 @@ enum { SIZES = 9, REPEATS = 5 };
 enum { REPEATS_SIMULATED = 3 }; /* simulated messages are exact; only adding is measured */
 static const double bytes_of[SIZES] = { 16, 256, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20 };
 
-/* More than the caches keep. Its parts are added to in turns, so each has left the caches when its turn comes again. */
-enum { FAR_BYTES = 64 << 20, FAR_STRIDE_BYTES = 1 << 20 };
+/* More than the caches keep. Its parts are used in turns, so each has left the caches when its turn comes again. */
+enum { FAR_BYTES = 96 << 20, FAR_STRIDE_BYTES = 1 << 20 };
 
 struct buffers {
-    float *out, *in;
-    float *far; /* (FAR_BYTES) */
-    size_t at;  /* of its next part, in floats */
+    float *out, *in; /* used in each lap */
+    float *far;      /* (FAR_BYTES) */
+    size_t at;       /* of its next part, in floats */
+};
+
+/* What a lap sends and receives, once there and back and in two exchanges, and what it adds the last message to. */
+enum { MESSAGES = 3 };
+struct parts {
+    float *out[MESSAGES], *in[MESSAGES], *sum;
 };
 
 /* Send a message from rank 0 to the other rank and one back. */
@@ -30,9 +36,9 @@ static void there_and_back(struct p2p *p2p, int other, float *out, float *in, si
         p2p_send(p2p, other, out, count);
 }
 
-/* Seconds on this rank; each part begins when the other rank is ready. */
+/* Seconds on this rank; each begins when the other rank is ready. */
 struct lap {
-    double send, exchange, add, add_far;
+    double send, exchange, add;
 };
 
 /* Return the next part of the buffer that caches do not hold. */
@@ -46,36 +52,42 @@ static float *far_part(struct buffers *b, size_t count)
     return part;
 }
 
-/* Measure one lap. It adds floats that were just received, so they lie where a message leaves them, not where adding would. */
-static struct lap one_lap(struct p2p *p2p, int other, struct buffers *b, size_t count)
+static struct parts parts_of(struct buffers *b, size_t count, bool is_far)
 {
-    float *const out = b->out, *const in = b->in, *const far = far_part(b, count);
-    double at[7];
-    there_and_back(p2p, other, out, in, 1);
+    struct parts parts = { .sum = is_far ? far_part(b, count) : b->out };
+    for (int i = 0; i < MESSAGES; i++) {
+        parts.out[i] = is_far ? far_part(b, count) : b->out;
+        parts.in[i] = is_far ? far_part(b, count) : b->in;
+    }
+    return parts;
+}
+
+/* Measure one lap. It adds floats that were just received, so they lie where a message leaves them, not where adding would. */
+static struct lap one_lap(struct p2p *p2p, int other, struct buffers *b, size_t count, bool is_far)
+{
+    const struct parts parts = parts_of(b, count, is_far);
+    double at[6];
+    there_and_back(p2p, other, b->out, b->in, 1);
     device_wait();
     at[0] = world_now();
-    there_and_back(p2p, other, out, in, count);
+    there_and_back(p2p, other, parts.out[0], parts.in[0], count);
     device_wait();
     at[1] = world_now();
-    there_and_back(p2p, other, out, in, 1);
+    there_and_back(p2p, other, b->out, b->in, 1);
     device_wait();
     at[2] = world_now();
     /* two exchanges: in the first one the other rank's message is under way before this rank begins */
-    for (int i = 0; i < 2; i++)
-        p2p_pass(p2p, other, out, count, other, in, count);
+    for (int i = 1; i < MESSAGES; i++)
+        p2p_pass(p2p, other, parts.out[i], count, other, parts.in[i], count);
     device_wait();
     at[3] = world_now();
     device_clock_sync_begin();
     at[4] = device_record_event();
-    device_add(far, in, count);
+    device_add(parts.sum, parts.in[MESSAGES - 1], count);
     at[5] = device_record_event();
-    device_add(out, in, count);
-    at[6] = device_record_event();
     device_wait();
-    return (struct lap){ .send = (at[1] - at[0]) / 2,
-                         .exchange = (at[3] - at[2]) / 2,
-                         .add_far = device_event_seconds(at[5]) - device_event_seconds(at[4]),
-                         .add = device_event_seconds(at[6]) - device_event_seconds(at[5]) };
+    return (struct lap){ (at[1] - at[0]) / 2, (at[3] - at[2]) / 2,
+                         device_event_seconds(at[5]) - device_event_seconds(at[4]) };
 }
 
 /* True if the two ranks do another lap; rank 0 decides by `goes_on`. On a device that computes nothing, messages have no contents
@@ -94,27 +106,44 @@ static bool agree(struct p2p *p2p, int other, const struct buffers *b, bool goes
 }
 
 /* Return the mean of a few laps if one is short: on a machine with other load, each message may wait for a core. */
-static struct lap mean_lap(struct p2p *p2p, int other, struct buffers *b, size_t count)
+static struct lap mean_lap(struct p2p *p2p, int other, struct buffers *b, size_t count, bool is_far)
 {
     enum { LAPS_MOST = 8 };
     const double enough_s = 2e-3, begin = world_now();
     struct lap sum = { 0 };
     int laps = 0;
     do {
-        struct lap lap = one_lap(p2p, other, b, count);
+        struct lap lap = one_lap(p2p, other, b, count, is_far);
         sum.send += lap.send;
         sum.exchange += lap.exchange;
         sum.add += lap.add;
-        sum.add_far += lap.add_far;
         laps++;
     } while (agree(p2p, other, b, laps < LAPS_MOST && world_now() - begin < enough_s));
-    return (struct lap){ sum.send / laps, sum.exchange / laps, sum.add / laps, sum.add_far / laps };
+    return (struct lap){ sum.send / laps, sum.exchange / laps, sum.add / laps };
 }
 
 static void add_point(struct alpha_beta *link, double bytes, const double *seconds, int repeats)
 {
     const double least = 1e-9; /* keeps the relative error finite if the cost is 0 */
     alpha_beta_add(link, bytes, fmax(least, stats_quantile(seconds, repeats, 0.5)));
+}
+
+/* Measure messages of one size. */
+static void measure_size(struct message_cost *cost, struct p2p *p2p, int other, struct buffers *b, double bytes,
+                         bool is_far, int repeats)
+{
+    double send[REPEATS], exchange[REPEATS], add[REPEATS];
+    for (int i = -1; i < repeats; i++) { /* the first repeat warms up */
+        const struct lap lap = mean_lap(p2p, other, b, (size_t)bytes / sizeof(float), is_far);
+        if (i >= 0) {
+            send[i] = lap.send;
+            exchange[i] = lap.exchange;
+            add[i] = lap.add;
+        }
+    }
+    add_point(&cost->send, bytes, send, repeats);
+    add_point(&cost->exchange, bytes, exchange, repeats);
+    add_point(&cost->add, bytes, add, repeats);
 }
 
 /* Measure on the two ranks. */
@@ -126,21 +155,10 @@ static void measure(struct p2p_cost *cost, struct world *world, int other, int r
                          .in = device_new(MEMORY_MEASURING, most, 1),
                          .far = device_new(MEMORY_MEASURING, FAR_BYTES, 1) };
     for (int size = 0; size < SIZES; size++) {
-        double send[REPEATS], exchange[REPEATS], add[REPEATS], add_far[REPEATS];
-        for (int i = -1; i < repeats; i++) { /* the first repeat warms up */
-            world_heartbeat(world);
-            struct lap lap = mean_lap(p2p, other, &b, (size_t)bytes_of[size] / sizeof(float));
-            if (i >= 0) {
-                send[i] = lap.send;
-                exchange[i] = lap.exchange;
-                add[i] = lap.add;
-                add_far[i] = lap.add_far;
-            }
-        }
-        add_point(&cost->send, bytes_of[size], send, repeats);
-        add_point(&cost->exchange, bytes_of[size], exchange, repeats);
-        add_point(&cost->add, bytes_of[size], add, repeats);
-        add_point(&cost->add_far, bytes_of[size], add_far, repeats);
+        measure_size(&cost->near, p2p, other, &b, bytes_of[size], false, repeats);
+        world_heartbeat(world);
+        measure_size(&cost->far, p2p, other, &b, bytes_of[size], true, repeats);
+        world_heartbeat(world);
     }
     device_free(b.out);
     device_free(b.in);
@@ -148,23 +166,34 @@ static void measure(struct p2p_cost *cost, struct world *world, int other, int r
     p2p_close(p2p);
 }
 
-bool p2p_cost_is_known(const struct p2p_cost *cost)
+static bool is_known(const struct message_cost *cost)
 {
-    return cost->send.points > 0 && cost->exchange.points > 0 && cost->add.points > 0 && cost->add_far.points > 0;
+    return cost->send.points > 0 && cost->exchange.points > 0 && cost->add.points > 0;
 }
 
-void p2p_cost_fit(struct p2p_cost *cost)
+bool p2p_cost_is_known(const struct p2p_cost *cost)
+{
+    return is_known(&cost->near) && is_known(&cost->far);
+}
+
+static void fit(struct message_cost *cost)
 {
     alpha_beta_fit(&cost->send);
     alpha_beta_fit(&cost->exchange);
     alpha_beta_fit(&cost->add);
-    alpha_beta_fit(&cost->add_far);
+}
+
+void p2p_cost_fit(struct p2p_cost *cost)
+{
+    fit(&cost->near);
+    fit(&cost->far);
 }
 
 void p2p_cost_measure(struct p2p_cost *cost, struct world *world)
 {
     const int rank = world_rank(world), last = world_size(world) - 1;
-    *cost = (struct p2p_cost){ .send.ranks = 2, .exchange.ranks = 2, .add.ranks = 1, .add_far.ranks = 1 };
+    const struct message_cost none = { .send.ranks = 2, .exchange.ranks = 2, .add.ranks = 1 };
+    *cost = (struct p2p_cost){ none, none };
     if (last == 0)
         return;
     if (rank == 0 || rank == last) {

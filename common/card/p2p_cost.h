@@ -9,11 +9,15 @@
 
 struct world;
 
-struct p2p_cost {
+struct message_cost {
     struct alpha_beta send;     /* one way: half a round trip */
     struct alpha_beta exchange; /* both ways at once */
     struct alpha_beta add;      /* one rank adds that many bytes of floats, just received, to as many others */
-    struct alpha_beta add_far;  /* … which no cache holds, as gradients of which a rank has computed others since */
+};
+
+struct p2p_cost {
+    struct message_cost near; /* of arrays that were just used, so they are in caches, as far as these reach */
+    struct message_cost far; /* of arrays that no cache holds, as gradients of which a rank has computed others since */
 };
 
 /* all: measure messages between the first rank and the last, and fit them; results are on rank 0. With several hosts the last

@@ -65,9 +65,10 @@ void fuzz_read(const char *path)
     enum card_found found = card_read(&card, folder_of_cards(), &published_mlp, &run, &uses, "here", 2);
     if (found != CARD_WHOLE)
         return; /* the lab would measure a new card */
-    const struct p2p_cost *p = &card.p2p;
-    double passed =
-        alpha_beta_seconds(&p->send, 12.5e6) + alpha_beta_seconds(&p->exchange, 4) + alpha_beta_seconds(&p->add, 1e9);
+    const struct message_cost *near = &card.p2p.near, *far = &card.p2p.far;
+    double passed = alpha_beta_seconds(&near->send, 12.5e6) + alpha_beta_seconds(&near->exchange, 4) +
+                    alpha_beta_seconds(&near->add, 1e9) + alpha_beta_seconds(&far->send, 4) +
+                    alpha_beta_seconds(&far->exchange, 12.5e6) + alpha_beta_seconds(&far->add, 1e9);
     if (!isfinite(card_allreduce(&card, 2, 12.5e6)) || !isfinite(local_step(&card.alone, work_samples(128))) ||
         !isfinite(passed) || !are_finite(&card.collectives)) {
         fprintf(stderr, "a card that cannot be is believed\n");

@@ -109,15 +109,17 @@ static void line(struct alpha_beta *link, double alpha, double beta)
 }
 
 /* Return a card with point-to-point costs. With x = bytes / gradient bytes: a message takes 1 + x ms, an exchange in both
- * directions 2 + x ms, an addition x / 2 ms, to what no cache holds x ms. */
+ * directions 2 + x ms, an addition x / 2 ms; of what no cache holds 1 + 2 x, 2 + 3 x and x ms. */
 static struct card card_of(int ranks)
 {
     struct card card = round_card(ranks, ranks);
     double bytes = workload_gradient_bytes(&published_mlp);
-    line(&card.p2p.send, 1e-3, 1e-3 / bytes);
-    line(&card.p2p.exchange, 2e-3, 1e-3 / bytes);
-    line(&card.p2p.add, 0, 0.5e-3 / bytes);
-    line(&card.p2p.add_far, 0, 1e-3 / bytes);
+    line(&card.p2p.near.send, 1e-3, 1e-3 / bytes);
+    line(&card.p2p.near.exchange, 2e-3, 1e-3 / bytes);
+    line(&card.p2p.near.add, 0, 0.5e-3 / bytes);
+    line(&card.p2p.far.send, 1e-3, 2e-3 / bytes);
+    line(&card.p2p.far.exchange, 2e-3, 3e-3 / bytes);
+    line(&card.p2p.far.add, 0, 1e-3 / bytes);
     return card;
 }
 
@@ -131,11 +133,11 @@ static void assert_way(enum way way, int ranks, double transfer)
 
 TEST(the_formulas_by_hand)
 {
-    assert_way(GATHER, 4, 3 * 2 * 2 + 1 + 2 * 0.5);
-    assert_way(DOUBLING, 4, 2 * 3 + 1 + 0.5);
-    assert_way(RING, 4, 6 * 2.25 + 3 * 0.25);
-    assert_way(DOUBLING, 5, 2 * 3 + 2 * 2 + 1 + 2 * 0.5);
-    assert_way(RING, 8, 14 * 2.125 + 7 * 0.125);
+    assert_way(GATHER, 4, 3 * (2 * 3 + 1));
+    assert_way(DOUBLING, 4, 2 * (5 + 1));
+    assert_way(RING, 4, 6 * 2.75 + 3 * 0.25);
+    assert_way(DOUBLING, 5, 2 * (5 + 1) + 2 * 3 + 1);
+    assert_way(RING, 8, 14 * 2.375 + 7 * 0.125);
     assert_way(GATHER, 1, 0);
     assert_way(RING, 1, 0);
     /* Crossover at 2 (2 + x + x / 2) = 6 (2 + x / 4) + 3 x / 8: x = 8 / 1.125 times the gradient bytes. */
@@ -144,15 +146,17 @@ TEST(the_formulas_by_hand)
     assert_true(fabs(found / by_hand - 1) < 1e-9);
 }
 
-/* Of the gather, ranks 1 and 2 of four have the sum 4 and 2 ms before ranks 3 and 0: 1.5 ms in the mean. Of five ranks that double, ranks 1, 2
- * and 3 have it 2 ms before ranks 0 and 4. */
+/* Of the gather, ranks 1 and 2 of four have the sum 6 and 3 ms before ranks 3 and 0: 2.25 ms in the mean. Of five ranks that double, ranks 1, 2
+ * and 3 have it 3 ms before ranks 0 and 4. */
 TEST(ranks_that_have_the_sum_early_wait)
 {
     const struct {
         enum way way;
         int ranks;
         double early;
-    } of[] = { { GATHER, 4, 1.5 }, { GATHER, 2, 0 }, { DOUBLING, 4, 0 }, { DOUBLING, 5, 3 * 2.0 / 5 }, { RING, 4, 0 } };
+    } of[] = {
+        { GATHER, 4, 2.25 }, { GATHER, 2, 0 }, { DOUBLING, 4, 0 }, { DOUBLING, 5, 3 * 3.0 / 5 }, { RING, 4, 0 }
+    };
     for (int i = 0; i < 5; i++) {
         struct options o = { .run = run_published, .model = published_mlp, .way = of[i].way };
         o.run.ranks = of[i].ranks;

@@ -103,10 +103,11 @@ static struct card card_here(void)
             alpha_beta_add(cost, 0, line_of(i, 0));
         alpha_beta_fit(cost);
     }
-    struct alpha_beta *messages[] = { &card.p2p.send, &card.p2p.exchange, &card.p2p.add, &card.p2p.add_far };
-    for (int i = 0; i < 4; i++) {
+    struct alpha_beta *messages[] = { &card.p2p.near.send,    &card.p2p.near.exchange, &card.p2p.far.send,
+                                      &card.p2p.far.exchange, &card.p2p.near.add,      &card.p2p.far.add };
+    for (int i = 0; i < 6; i++) {
         *messages[i] = collective_costs_find(&card.collectives, ALL_REDUCE, first_ranks(2))->cost;
-        messages[i]->ranks = i < 2 ? 2 : 1;
+        messages[i]->ranks = i < 4 ? 2 : 1;
         for (int point = 0; point < messages[i]->points; point++)
             messages[i]->seconds[point] *= 3 + i;
     }
@@ -157,11 +158,12 @@ TEST(what_was_written_is_read)
     assert_true(fabs(card_barrier(&read, 4) / line_of(BARRIER, 0) - 1) < 1e-9);
     assert_true(isnan(card_allreduce(&read, 3, bytes)));
     assert_true(isnan(card_collective(&read, ALL_REDUCE, (struct card_group){ 4, 1, true }, bytes)));
-    const struct p2p_cost *p = &read.p2p;
+    const struct message_cost *near = &read.p2p.near, *far = &read.p2p.far;
     double line = line_of(COLLECTIVE_KINDS, bytes); /* two ranks come after all kinds of four */
-    assert_true(fabs(alpha_beta_seconds(&p->send, bytes) / (3 * line) - 1) < 1e-9);
-    assert_true(fabs(alpha_beta_seconds(&p->exchange, bytes) / (4 * line) - 1) < 1e-9);
-    assert_true(fabs(alpha_beta_seconds(&p->add, bytes) / (5 * line) - 1) < 1e-9);
+    const struct alpha_beta *messages[] = { &near->send,    &near->exchange, &far->send,
+                                            &far->exchange, &near->add,      &far->add };
+    for (int i = 0; i < 6; i++)
+        assert_true(fabs(alpha_beta_seconds(messages[i], bytes) / ((3 + i) * line) - 1) < 1e-9);
     assert_true(fabs(card_allreduce(&read, 1, bytes)) <= 0); /* one rank needs no transfer */
 }
 
@@ -334,7 +336,7 @@ TEST(a_card_without_messages_is_short)
 {
     struct run run = run_here();
     struct card written = card_here(), read;
-    written.p2p.exchange.points = 0;
+    written.p2p.far.exchange.points = 0;
     card_write(&written, run.out, &published_mlp, &run, "here");
     assert_int_equal(found(&read, &run, 0, "here", 8), CARD_SHORT);
 }
@@ -695,10 +697,12 @@ TEST(a_drifted_card_is_slower_but_sleeps_as_long)
     const struct card uneven = card_drifted(&card, (struct card_drift){ .local = 1, .transfer = 1, .jitter = 0.25 });
     assert_true(is_close(uneven.jitter, 0.25));
     assert_true(is_close(card_barrier(&drifted, 4), 0.8 * card_barrier(&card, 4)));
-    assert_true(is_close(alpha_beta_seconds(&drifted.p2p.send, 1e6), 0.8 * alpha_beta_seconds(&card.p2p.send, 1e6)));
     assert_true(
-        is_close(alpha_beta_seconds(&drifted.p2p.exchange, 1e6), 0.8 * alpha_beta_seconds(&card.p2p.exchange, 1e6)));
-    assert_true(is_close(alpha_beta_seconds(&drifted.p2p.add, 1e6), 1.25 * alpha_beta_seconds(&card.p2p.add, 1e6)));
+        is_close(alpha_beta_seconds(&drifted.p2p.far.send, 1e6), 0.8 * alpha_beta_seconds(&card.p2p.far.send, 1e6)));
+    assert_true(is_close(alpha_beta_seconds(&drifted.p2p.far.exchange, 1e6),
+                         0.8 * alpha_beta_seconds(&card.p2p.far.exchange, 1e6)));
+    assert_true(
+        is_close(alpha_beta_seconds(&drifted.p2p.far.add, 1e6), 1.25 * alpha_beta_seconds(&card.p2p.far.add, 1e6)));
     assert_true(fabs(drifted.stamp_cost - card.stamp_cost) <= 0);
     /* A probe of the drifted machine finds this drift. */
     const struct card_probe probe = card_usual(&drifted);
