@@ -559,8 +559,8 @@ add_rounds() # LAB PLACE SECONDS
     fi
 }
 
-# Print "LAB PLACE SECONDS" of the rounds that would decide most claims for their time, of which LEFT seconds are left. Prints nothing if no
-# further rounds would tell.
+# Print "LAB PLACE SECONDS" of the rounds that do most for their time: decide claims, or let a term that is off by a fifth be noticed. LEFT seconds
+# are left. Prints nothing if no further rounds would help.
 best_rounds() # LEFT
 {
     local key
@@ -613,7 +613,7 @@ measure_again() # SECONDS UNTIL
     done
 }
 
-# Go round the labs again: first all of them, in equally long rounds, then those where further rounds decide most claims.
+# Go round the labs again: first all of them, in equally long rounds, then those where further rounds do most.
 more_passes() # SINCE: when the first pass began
 {
     local until=$(($1 + 60 * 10#${value[--minutes]-$usual_minutes})) name place seconds
