@@ -1,7 +1,7 @@
 /* 06_ring_allreduce_formula: what each way of lab 06 must cost, and why: T(M, n) of M bytes among n ranks, and what a rank sends.
  *
  *     gather      rank 0 receives n - 1 messages, adds each, and sends n - 1   (n - 1) × (2 send(M) + add(M))
- *     doubling    log2 n exchanges of all, an addition after each              log2 n × (exchange(M) + add(M))
+ *     doubling    log2 n exchanges of all, an addition after each              log2 n × (exchange(M) + add(M)), to what was just sent
  *                 ranks beyond a power of two send first and receive last      + 2 send(M) + add(M)
  *     ring        n-th parts, round once to be added, once whole               2 (n - 1) exchange(M / n) + (n - 1) add(M / n)
  *
@@ -30,10 +30,12 @@ static double doubling_seconds(const struct card *card, int ranks, double bytes,
 {
     const struct message_cost *cost = cost_of(card, gradients);
     int power = power_of_two(ranks);
-    double add = alpha_beta_seconds(&cost->add, bytes), seconds = 0;
+    double seconds = 0;
     for (int distance = 1; distance < power; distance *= 2)
-        seconds += alpha_beta_seconds(&cost->exchange, bytes) + add;
-    return seconds + (power < ranks ? 2 * alpha_beta_seconds(&cost->send, bytes) + add : 0);
+        seconds += alpha_beta_seconds(&cost->exchange, bytes) + alpha_beta_seconds(&cost->add_sent, bytes);
+    if (power < ranks)
+        seconds += 2 * alpha_beta_seconds(&cost->send, bytes) + alpha_beta_seconds(&cost->add, bytes);
+    return seconds;
 }
 
 static double ring_seconds(const struct card *card, int ranks, double bytes, enum gradients gradients)

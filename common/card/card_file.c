@@ -132,7 +132,7 @@ static void write_row(struct csv *csv, const char *quantity, int ranks, double b
 }
 
 /* The message costs of a card by name, likewise. */
-enum { CARD_MESSAGES = 6 };
+enum { CARD_MESSAGES = 8 };
 struct named_link {
     const char *quantity;
     struct alpha_beta *link;
@@ -143,9 +143,11 @@ static void list_messages(struct card *c, struct named_link messages[CARD_MESSAG
     messages[0] = (struct named_link){ "send_s", &c->p2p.near.send };
     messages[1] = (struct named_link){ "exchange_s", &c->p2p.near.exchange };
     messages[2] = (struct named_link){ "add_s", &c->p2p.near.add };
-    messages[3] = (struct named_link){ "send_far_s", &c->p2p.far.send };
-    messages[4] = (struct named_link){ "exchange_far_s", &c->p2p.far.exchange };
-    messages[5] = (struct named_link){ "add_far_s", &c->p2p.far.add };
+    messages[3] = (struct named_link){ "add_sent_s", &c->p2p.near.add_sent };
+    messages[4] = (struct named_link){ "send_far_s", &c->p2p.far.send };
+    messages[5] = (struct named_link){ "exchange_far_s", &c->p2p.far.exchange };
+    messages[6] = (struct named_link){ "add_far_s", &c->p2p.far.add };
+    messages[7] = (struct named_link){ "add_sent_far_s", &c->p2p.far.add_sent };
 }
 
 /* --- collectives ------------------------------------------------------------------------------------------------ */

@@ -149,6 +149,7 @@ static struct card slowed(const struct card *card, struct local_factors alone, s
         alpha_beta_slow(&messages[i]->send, whole.transfer, whole.bytes, beyond);
         alpha_beta_slow(&messages[i]->exchange, whole.transfer, whole.bytes, beyond);
         alpha_beta_slow(&messages[i]->add, whole.local, 0, 1);
+        alpha_beta_slow(&messages[i]->add_sent, whole.local, 0, 1);
     }
     c.reference.transfer *= whole.transfer;
     return c;

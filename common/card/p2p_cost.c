@@ -15,12 +15,12 @@ static const double bytes_of[SIZES] = { 16, 256, 4096, 16384, 65536, 262144, 1 <
 enum { FAR_BYTES = 96 << 20, FAR_STRIDE_BYTES = 1 << 20 };
 
 struct buffers {
-    float *out, *in; /* used in each lap */
-    float *far;      /* (FAR_BYTES) */
-    size_t at;       /* of its next part, in floats */
+    float *out, *in, *sum; /* used in each lap */
+    float *far;            /* (FAR_BYTES) */
+    size_t at;             /* of its next part, in floats */
 };
 
-/* What a lap sends and receives, once there and back and in two exchanges, and what it adds the last message to. */
+/* What a lap sends and receives, once there and back and in two exchanges, and what it adds the last message to: that, and what it sent last. */
 enum { MESSAGES = 3 };
 struct parts {
     float *out[MESSAGES], *in[MESSAGES], *sum;
@@ -38,7 +38,7 @@ static void there_and_back(struct p2p *p2p, int other, float *out, float *in, si
 
 /* Seconds on this rank; each begins when the other rank is ready. */
 struct lap {
-    double send, exchange, add;
+    double send, exchange, add, add_sent;
 };
 
 /* Return the next part of the buffer that caches do not hold. */
@@ -54,7 +54,7 @@ static float *far_part(struct buffers *b, size_t count)
 
 static struct parts parts_of(struct buffers *b, size_t count, bool is_far)
 {
-    struct parts parts = { .sum = is_far ? far_part(b, count) : b->out };
+    struct parts parts = { .sum = is_far ? far_part(b, count) : b->sum };
     for (int i = 0; i < MESSAGES; i++) {
         parts.out[i] = is_far ? far_part(b, count) : b->out;
         parts.in[i] = is_far ? far_part(b, count) : b->in;
@@ -66,7 +66,7 @@ static struct parts parts_of(struct buffers *b, size_t count, bool is_far)
 static struct lap one_lap(struct p2p *p2p, int other, struct buffers *b, size_t count, bool is_far)
 {
     const struct parts parts = parts_of(b, count, is_far);
-    double at[6];
+    double at[7];
     there_and_back(p2p, other, b->out, b->in, 1);
     device_wait();
     at[0] = world_now();
@@ -85,9 +85,13 @@ static struct lap one_lap(struct p2p *p2p, int other, struct buffers *b, size_t 
     at[4] = device_record_event();
     device_add(parts.sum, parts.in[MESSAGES - 1], count);
     at[5] = device_record_event();
+    device_add(parts.out[MESSAGES - 1], parts.in[MESSAGES - 1], count);
+    at[6] = device_record_event();
     device_wait();
-    return (struct lap){ (at[1] - at[0]) / 2, (at[3] - at[2]) / 2,
-                         device_event_seconds(at[5]) - device_event_seconds(at[4]) };
+    return (struct lap){ .send = (at[1] - at[0]) / 2,
+                         .exchange = (at[3] - at[2]) / 2,
+                         .add = device_event_seconds(at[5]) - device_event_seconds(at[4]),
+                         .add_sent = device_event_seconds(at[6]) - device_event_seconds(at[5]) };
 }
 
 /* True if the two ranks do another lap; rank 0 decides by `goes_on`. On a device that computes nothing, messages have no contents
@@ -117,9 +121,10 @@ static struct lap mean_lap(struct p2p *p2p, int other, struct buffers *b, size_t
         sum.send += lap.send;
         sum.exchange += lap.exchange;
         sum.add += lap.add;
+        sum.add_sent += lap.add_sent;
         laps++;
     } while (agree(p2p, other, b, laps < LAPS_MOST && world_now() - begin < enough_s));
-    return (struct lap){ sum.send / laps, sum.exchange / laps, sum.add / laps };
+    return (struct lap){ sum.send / laps, sum.exchange / laps, sum.add / laps, sum.add_sent / laps };
 }
 
 static void add_point(struct alpha_beta *link, double bytes, const double *seconds, int repeats)
@@ -132,18 +137,20 @@ static void add_point(struct alpha_beta *link, double bytes, const double *secon
 static void measure_size(struct message_cost *cost, struct p2p *p2p, int other, struct buffers *b, double bytes,
                          bool is_far, int repeats)
 {
-    double send[REPEATS], exchange[REPEATS], add[REPEATS];
+    double send[REPEATS], exchange[REPEATS], add[REPEATS], add_sent[REPEATS];
     for (int i = -1; i < repeats; i++) { /* the first repeat warms up */
         const struct lap lap = mean_lap(p2p, other, b, (size_t)bytes / sizeof(float), is_far);
         if (i >= 0) {
             send[i] = lap.send;
             exchange[i] = lap.exchange;
             add[i] = lap.add;
+            add_sent[i] = lap.add_sent;
         }
     }
     add_point(&cost->send, bytes, send, repeats);
     add_point(&cost->exchange, bytes, exchange, repeats);
     add_point(&cost->add, bytes, add, repeats);
+    add_point(&cost->add_sent, bytes, add_sent, repeats);
 }
 
 /* Measure on the two ranks. */
@@ -153,6 +160,7 @@ static void measure(struct p2p_cost *cost, struct world *world, int other, int r
     const size_t most = (size_t)bytes_of[SIZES - 1];
     struct buffers b = { .out = device_new(MEMORY_MEASURING, most, 1),
                          .in = device_new(MEMORY_MEASURING, most, 1),
+                         .sum = device_new(MEMORY_MEASURING, most, 1),
                          .far = device_new(MEMORY_MEASURING, FAR_BYTES, 1) };
     for (int size = 0; size < SIZES; size++) {
         measure_size(&cost->near, p2p, other, &b, bytes_of[size], false, repeats);
@@ -162,13 +170,14 @@ static void measure(struct p2p_cost *cost, struct world *world, int other, int r
     }
     device_free(b.out);
     device_free(b.in);
+    device_free(b.sum);
     device_free(b.far);
     p2p_close(p2p);
 }
 
 static bool is_known(const struct message_cost *cost)
 {
-    return cost->send.points > 0 && cost->exchange.points > 0 && cost->add.points > 0;
+    return cost->send.points > 0 && cost->exchange.points > 0 && cost->add.points > 0 && cost->add_sent.points > 0;
 }
 
 bool p2p_cost_is_known(const struct p2p_cost *cost)
@@ -181,6 +190,7 @@ static void fit(struct message_cost *cost)
     alpha_beta_fit(&cost->send);
     alpha_beta_fit(&cost->exchange);
     alpha_beta_fit(&cost->add);
+    alpha_beta_fit(&cost->add_sent);
 }
 
 void p2p_cost_fit(struct p2p_cost *cost)
@@ -192,7 +202,7 @@ void p2p_cost_fit(struct p2p_cost *cost)
 void p2p_cost_measure(struct p2p_cost *cost, struct world *world)
 {
     const int rank = world_rank(world), last = world_size(world) - 1;
-    const struct message_cost none = { .send.ranks = 2, .exchange.ranks = 2, .add.ranks = 1 };
+    const struct message_cost none = { .send.ranks = 2, .exchange.ranks = 2, .add.ranks = 1, .add_sent.ranks = 1 };
     *cost = (struct p2p_cost){ none, none };
     if (last == 0)
         return;

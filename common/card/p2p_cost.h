@@ -12,7 +12,8 @@ struct world;
 struct message_cost {
     struct alpha_beta send;     /* one way: half a round trip */
     struct alpha_beta exchange; /* both ways at once */
-    struct alpha_beta add;      /* one rank adds that many bytes of floats, just received, to as many others */
+    struct alpha_beta add;      /* one rank adds that many bytes of floats, just received, to as many others, */
+    struct alpha_beta add_sent; /* … to those that it has just sent: another core has read them */
 };
 
 struct p2p_cost {

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -153,13 +154,13 @@ static void refuse_without_gpu(const struct run *run)
             is_cpu ? "leave out --device cpu" : "add --device cuda");
 }
 
-/* `of` and `colon` name the case that has this batch; both are empty if it is that of the options. */
-static void refuse_global_batch(const struct run *run, const char *of, const char *colon)
+/* `whose`: "CASE: ", or empty for the batch of the options. */
+static void refuse_global_batch(const struct run *run, const char *whose)
 {
     const double samples = (double)run->ranks * run->batch_size * run->accumulate;
     if (samples > INT_MAX)
-        die(STATUS_USAGE, "%s%sa global batch of %.0f samples is more than %d; choose a smaller --batch-size", of,
-            colon, samples, INT_MAX);
+        die(STATUS_USAGE, "%sa global batch of %.0f samples is more than %d; choose a smaller --batch-size", whose,
+            samples, INT_MAX);
 }
 
 void run_refuse(const struct run *run)
@@ -169,7 +170,7 @@ void run_refuse(const struct run *run)
     if (run->skip_first_steps >= run->steps)
         die(STATUS_USAGE, "--skip-first-steps %d leaves nothing to measure of --steps %d; skip fewer steps",
             run->skip_first_steps, run->steps);
-    refuse_global_batch(run, "", "");
+    refuse_global_batch(run, "");
     if (run->lesson_cases && run->cases.count > 0)
         die(STATUS_USAGE,
             "--lesson-cases already chooses the cases, and %s would be one more; leave out --lesson-cases",
@@ -182,7 +183,9 @@ void run_refuse(const struct run *run)
 
 void run_refuse_case(const struct run *run, const char *name)
 {
-    refuse_global_batch(run, name, ": ");
+    char *whose = memory_text("%s: ", name);
+    refuse_global_batch(run, whose);
+    free(whose);
 }
 
 int run_make_folder(const struct run *run)

@@ -68,7 +68,8 @@ void fuzz_read(const char *path)
     const struct message_cost *near = &card.p2p.near, *far = &card.p2p.far;
     double passed = alpha_beta_seconds(&near->send, 12.5e6) + alpha_beta_seconds(&near->exchange, 4) +
                     alpha_beta_seconds(&near->add, 1e9) + alpha_beta_seconds(&far->send, 4) +
-                    alpha_beta_seconds(&far->exchange, 12.5e6) + alpha_beta_seconds(&far->add, 1e9);
+                    alpha_beta_seconds(&far->exchange, 12.5e6) + alpha_beta_seconds(&far->add, 1e9) +
+                    alpha_beta_seconds(&far->add_sent, 1e9) + alpha_beta_seconds(&near->add_sent, 4);
     if (!isfinite(card_allreduce(&card, 2, 12.5e6)) || !isfinite(local_step(&card.alone, work_samples(128))) ||
         !isfinite(passed) || !are_finite(&card.collectives)) {
         fprintf(stderr, "a card that cannot be is believed\n");

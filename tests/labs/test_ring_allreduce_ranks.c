@@ -109,7 +109,8 @@ static void line(struct alpha_beta *link, double alpha, double beta)
 }
 
 /* Return a card with point-to-point costs. With x = bytes / gradient bytes: a message takes 1 + x ms, an exchange in both
- * directions 2 + x ms, an addition x / 2 ms; of what no cache holds 1 + 2 x, 2 + 3 x and x ms. */
+ * directions 2 + x ms, an addition x / 2 ms; of what no cache holds 1 + 2 x, 2 + 3 x and x ms, to
+ * what was just sent 2 x. */
 static struct card card_of(int ranks)
 {
     struct card card = round_card(ranks, ranks);
@@ -117,9 +118,11 @@ static struct card card_of(int ranks)
     line(&card.p2p.near.send, 1e-3, 1e-3 / bytes);
     line(&card.p2p.near.exchange, 2e-3, 1e-3 / bytes);
     line(&card.p2p.near.add, 0, 0.5e-3 / bytes);
+    line(&card.p2p.near.add_sent, 0, 0.5e-3 / bytes);
     line(&card.p2p.far.send, 1e-3, 2e-3 / bytes);
     line(&card.p2p.far.exchange, 2e-3, 3e-3 / bytes);
     line(&card.p2p.far.add, 0, 1e-3 / bytes);
+    line(&card.p2p.far.add_sent, 0, 2e-3 / bytes);
     return card;
 }
 
@@ -134,9 +137,9 @@ static void assert_way(enum way way, int ranks, double transfer)
 TEST(the_formulas_by_hand)
 {
     assert_way(GATHER, 4, 3 * (2 * 3 + 1));
-    assert_way(DOUBLING, 4, 2 * (5 + 1));
+    assert_way(DOUBLING, 4, 2 * (5 + 2));
     assert_way(RING, 4, 6 * 2.75 + 3 * 0.25);
-    assert_way(DOUBLING, 5, 2 * (5 + 1) + 2 * 3 + 1);
+    assert_way(DOUBLING, 5, 2 * (5 + 2) + 2 * 3 + 1);
     assert_way(RING, 8, 14 * 2.375 + 7 * 0.125);
     assert_way(GATHER, 1, 0);
     assert_way(RING, 1, 0);

@@ -103,9 +103,10 @@ static struct card card_here(void)
             alpha_beta_add(cost, 0, line_of(i, 0));
         alpha_beta_fit(cost);
     }
-    struct alpha_beta *messages[] = { &card.p2p.near.send,    &card.p2p.near.exchange, &card.p2p.far.send,
-                                      &card.p2p.far.exchange, &card.p2p.near.add,      &card.p2p.far.add };
-    for (int i = 0; i < 6; i++) {
+    struct message_cost *near = &card.p2p.near, *far = &card.p2p.far;
+    struct alpha_beta *messages[] = { &near->send, &near->exchange, &far->send, &far->exchange,
+                                      &near->add,  &near->add_sent, &far->add,  &far->add_sent };
+    for (int i = 0; i < 8; i++) {
         *messages[i] = collective_costs_find(&card.collectives, ALL_REDUCE, first_ranks(2))->cost;
         messages[i]->ranks = i < 4 ? 2 : 1;
         for (int point = 0; point < messages[i]->points; point++)
@@ -160,9 +161,9 @@ TEST(what_was_written_is_read)
     assert_true(isnan(card_collective(&read, ALL_REDUCE, (struct card_group){ 4, 1, true }, bytes)));
     const struct message_cost *near = &read.p2p.near, *far = &read.p2p.far;
     double line = line_of(COLLECTIVE_KINDS, bytes); /* two ranks come after all kinds of four */
-    const struct alpha_beta *messages[] = { &near->send,    &near->exchange, &far->send,
-                                            &far->exchange, &near->add,      &far->add };
-    for (int i = 0; i < 6; i++)
+    const struct alpha_beta *messages[] = { &near->send, &near->exchange, &far->send, &far->exchange,
+                                            &near->add,  &near->add_sent, &far->add,  &far->add_sent };
+    for (int i = 0; i < 8; i++)
         assert_true(fabs(alpha_beta_seconds(messages[i], bytes) / ((3 + i) * line) - 1) < 1e-9);
     assert_true(fabs(card_allreduce(&read, 1, bytes)) <= 0); /* one rank needs no transfer */
 }
