@@ -140,6 +140,32 @@ static void refuse_full_tmp(const struct launch *launch)
     scratch_refuse_full(own + copy * count_processes(launch));
 }
 
+/* Return how many memory mappings the kernel allows a program; 0 if it does not say. */
+static int mappings_allowed(void)
+{
+    int allowed = 0;
+    FILE *in = fopen("/proc/sys/vm/max_map_count", "r");
+    if (in && fscanf(in, "%d", &allowed) != 1)
+        allowed = 0;
+    if (in)
+        fclose(in);
+    return allowed;
+}
+
+/* End the program if the simulator could not map the memory of all processes: without this it aborts in the middle of its start. Each has its
+ * own copy of the program and a stack: 8.6 mappings with SimGrid 3.32. */
+static void refuse_many_mappings(const struct launch *launch)
+{
+    enum { EACH = 9 };
+    const int allowed = mappings_allowed(), processes = count_processes(launch), beside = processes / launch->ranks;
+    if (allowed > 0 && processes > allowed / EACH)
+        die(STATUS_USAGE,
+            "%d simulated ranks, each with %d processes beside it, need some %d memory mappings, and the kernel allows "
+            "%d; "
+            "start at most %d ranks, or raise the limit: sysctl vm.max_map_count=%d",
+            launch->ranks, beside - 1, EACH * processes, allowed, allowed / EACH / beside, 2 * EACH * processes);
+}
+
 /* Let malloc keep memory that SMPI frees after each message. New pages for every large message took three quarters of the time to
  * simulate collectives, and a third of a round of lab 03 whose ranks compute. A user's own settings stay. */
 static void keep_pages(void)
@@ -162,6 +188,7 @@ static struct job_command smpirun_command(const struct launch *launch)
     };
     const struct platform *platform = launch->platform;
     refuse_full_tmp(launch);
+    refuse_many_mappings(launch);
     keep_pages();
     struct job_command c = { .hosts = write_hosts(platform, count_processes(launch)), .scratch.lock = -1 };
     add_word(&c, memory_text("smpirun"));
