@@ -272,19 +272,19 @@ static bool is_noticed_after(const struct evidence *e, struct noise noise, struc
     const double change = e->is_log ? log(VERDICT_NOTICED) : (1 - 1 / VERDICT_NOTICED) * fabs(e->mean_value);
     const double error = deviation_of(e, noise) / sqrt(e->rounds + more);
     const struct limits limits = limits_of(quantiles, freedom_of(e, noise) + more);
-    const double noise_of_both = error > 0 ? (limits.red + limits.green) * error : 0; /* green: 19 of 20 means */
-    return e->rounds + more >= RED_ROUNDS && change - fabs(e->mean) - noise_of_both > e->margin + e->rounding;
+    const double beyond = change - fabs(e->mean) - limits.green * error; /* in 19 of 20 runs */
+    return e->rounds + more >= RED_ROUNDS && beyond - limits.red * error > e->margin + e->rounding;
 }
 
 typedef bool after_rounds(const struct evidence *e, struct noise noise, struct quantiles *quantiles, int more);
 
-/* Return after how many further rounds it is so, if not without; VERDICT_ROUNDS_MOST + 1 if not within VERDICT_ROUNDS_MOST. */
+/* Return after how many further rounds it is so; VERDICT_ROUNDS_MOST + 1 if not within VERDICT_ROUNDS_MOST. */
 static int first_after(after_rounds *is_so, const struct evidence *e, struct noise noise, struct quantiles *quantiles)
 {
     enum { FIRST = 5 }; /* the least number of rounds of a lab is 6 */
     if (freedom_of(e, noise) <= 0)
         return FIRST;
-    int most = VERDICT_ROUNDS_MOST + 1, least = 0; /* it is so after `most`, not after `least` */
+    int most = VERDICT_ROUNDS_MOST + 1, least = -1; /* it is so after `most`, not after `least` */
     if (!is_so(e, noise, quantiles, most - 1))
         return most;
     while (most - least > 1) {
@@ -301,8 +301,5 @@ int verdict_more_rounds(const struct evidence *e, struct noise noise, struct qua
 
 int verdict_rounds_to_notice(const struct evidence *e, struct noise noise, struct quantiles *quantiles)
 {
-    const bool is_known = freedom_of(e, noise) > 0 || is_constant(e);
-    if (is_known && is_noticed_after(e, noise, quantiles, 0))
-        return 0;
     return first_after(is_noticed_after, e, noise, quantiles);
 }
