@@ -98,12 +98,12 @@ static const struct variant growing[] = {
     { 0 },
 };
 
-static const struct lab_spec growing_spec = {
-    .lab = "toy",
-    .variants = growing,
-    .options_size = sizeof(struct options),
-    .predict = predict,
-};
+static struct lab_spec lab_with(const struct variant *of)
+{
+    struct lab_spec lab = spec;
+    lab.variants = of;
+    return lab;
+}
 
 /* Options with a global batch of 2^28 samples. */
 static struct options large_batch(void)
@@ -117,7 +117,8 @@ static struct options large_batch(void)
 static void refuse(const void *base)
 {
     struct options copy = *(const struct options *)base;
-    cases_refuse(&growing_spec, &copy);
+    const struct lab_spec lab = lab_with(growing);
+    cases_refuse(&lab, &copy);
 }
 
 static void assert_one_line(const struct ending *ending, const char *const *parts)
@@ -172,8 +173,7 @@ static struct ending choose_of(int count)
     struct variant many[CASES_MOST + 2] = { { 0 } };
     for (int i = 0; i < count; i++)
         many[i] = growing[0];
-    struct lab_spec lab = growing_spec;
-    lab.variants = many;
+    struct lab_spec lab = lab_with(many);
     lab.question = "How many?";
     return ending_of(choose, &lab);
 }
