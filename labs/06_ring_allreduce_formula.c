@@ -5,8 +5,8 @@
  *                 ranks beyond a power of two send first and receive last      + 2 send(M) + add(M)
  *     ring        n-th parts, round once to be added, once whole               2 (n - 1) exchange(M / n) + (n - 1) add(M / n)
  *
- * send(M), exchange(M): a message of M bytes one way, and both ways at once; add(M): adding M bytes. The machine card measured all
- * three. Letters: notebooks-md/symbols.md.
+ * send(M), exchange(M): a message of M bytes one way, and both ways at once; add(M): adding M bytes. The machine card measured them.
+ * Letters: notebooks-md/symbols.md.
  *
  * Between two steps a rank's gradients have left the caches, as far as backward computed others since, so the card's costs far from the caches
  * count. Some ranks have the sum before the last one does; they wait for it in the next collective. */
