@@ -228,12 +228,12 @@ struct memory_estimate calibrate_memory(const struct workload *workload, const s
 {
     double swept = run->ranks * collective_costs_memory(uses, workload_gradient_bytes(workload)),
            copies = run->ranks * machine_probes_bytes(), /* at most: only ranks with a core copy */
-        own = run->ranks * own_costs_bytes(uses->own);
+        own = run->ranks * own_costs_bytes(uses->own), messages = uses->messages ? p2p_cost_bytes(run->ranks) : 0;
     struct memory_estimate steps = memory_estimate_times(
         memory_estimate_add(shape_bench_memory(workload, run, 0, shape_bench_shapes(workload) + 1),
                             probe_memory(workload, run)),
         run->ranks);
-    steps.of[MEMORY_COMMUNICATION] += fmax(swept, own);
+    steps.of[MEMORY_COMMUNICATION] += fmax(swept, fmax(own, messages));
     return memory_estimate_most((struct memory_estimate){ .of = { [MEMORY_COMMUNICATION] = copies } }, steps);
 }
 

@@ -7,14 +7,18 @@
 
 #include <math.h>
 
-enum { SIZES = 9, REPEATS = 5 };
+enum { SIZES = 9, REPEATS = 5, MOST_BYTES = 16 << 20 };
 enum { REPEATS_SIMULATED = 3 }; /* simulated messages are exact; only adding is measured */
-static const double bytes_of[SIZES] = { 16, 256, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20 };
+static const double bytes_of[SIZES] = { 16, 256, 4096, 16384, 65536, 262144, 1 << 20, 4 << 20, MOST_BYTES };
 
 /* More than the caches keep. Its parts are used in turns, so each has left the caches when its turn comes again. */
 enum { FAR_BYTES = 96 << 20, FAR_STRIDE_BYTES = 1 << 20 };
 
-struct buffers {
+/* One of the two ranks that measure, and its arrays. */
+struct bench {
+    struct world *world;
+    struct p2p *p2p;
+    int other;
     float *out, *in, *sum; /* used in each lap */
     float *far;            /* (FAR_BYTES) */
     size_t at;             /* of its next part, in floats */
@@ -27,13 +31,13 @@ struct parts {
 };
 
 /* Send a message from rank 0 to the other rank and one back. */
-static void there_and_back(struct p2p *p2p, int other, float *out, float *in, size_t count)
+static void there_and_back(const struct bench *b, float *out, float *in, size_t count)
 {
-    if (p2p_rank(p2p) == 0)
-        p2p_send(p2p, other, out, count);
-    p2p_receive(p2p, other, in, count);
-    if (p2p_rank(p2p) > 0)
-        p2p_send(p2p, other, out, count);
+    if (p2p_rank(b->p2p) == 0)
+        p2p_send(b->p2p, b->other, out, count);
+    p2p_receive(b->p2p, b->other, in, count);
+    if (p2p_rank(b->p2p) > 0)
+        p2p_send(b->p2p, b->other, out, count);
 }
 
 /* Seconds on this rank; each begins when the other rank is ready. */
@@ -42,7 +46,7 @@ struct lap {
 };
 
 /* Return the next part of the buffer that caches do not hold. */
-static float *far_part(struct buffers *b, size_t count)
+static float *far_part(struct bench *b, size_t count)
 {
     const size_t all = FAR_BYTES / sizeof(float), stride = FAR_STRIDE_BYTES / sizeof(float);
     if (b->at + count > all)
@@ -52,7 +56,7 @@ static float *far_part(struct buffers *b, size_t count)
     return part;
 }
 
-static struct parts parts_of(struct buffers *b, size_t count, bool is_far)
+static struct parts parts_of(struct bench *b, size_t count, bool is_far)
 {
     struct parts parts = { .sum = is_far ? far_part(b, count) : b->sum };
     for (int i = 0; i < MESSAGES; i++) {
@@ -63,22 +67,22 @@ static struct parts parts_of(struct buffers *b, size_t count, bool is_far)
 }
 
 /* Measure one lap. It adds floats that were just received, so they lie where a message leaves them, not where adding would. */
-static struct lap one_lap(struct p2p *p2p, int other, struct buffers *b, size_t count, bool is_far)
+static struct lap one_lap(struct bench *b, size_t count, bool is_far)
 {
     const struct parts parts = parts_of(b, count, is_far);
     double at[7];
-    there_and_back(p2p, other, b->out, b->in, 1);
+    there_and_back(b, b->out, b->in, 1);
     device_wait();
     at[0] = world_now();
-    there_and_back(p2p, other, parts.out[0], parts.in[0], count);
+    there_and_back(b, parts.out[0], parts.in[0], count);
     device_wait();
     at[1] = world_now();
-    there_and_back(p2p, other, b->out, b->in, 1);
+    there_and_back(b, b->out, b->in, 1);
     device_wait();
     at[2] = world_now();
     /* two exchanges: in the first one the other rank's message is under way before this rank begins */
     for (int i = 1; i < MESSAGES; i++)
-        p2p_pass(p2p, other, parts.out[i], count, other, parts.in[i], count);
+        p2p_pass(b->p2p, b->other, parts.out[i], count, b->other, parts.in[i], count);
     device_wait();
     at[3] = world_now();
     device_clock_sync_begin();
@@ -96,34 +100,34 @@ static struct lap one_lap(struct p2p *p2p, int other, struct buffers *b, size_t 
 
 /* True if the two ranks do another lap; rank 0 decides by `goes_on`. On a device that computes nothing, messages have no contents
  * and one lap is as good as many. */
-static bool agree(struct p2p *p2p, int other, const struct buffers *b, bool goes_on)
+static bool agree(const struct bench *b, bool goes_on)
 {
     float answer = goes_on;
     if (!device_computes())
         return false;
-    if (p2p_rank(p2p) == 0)
+    if (p2p_rank(b->p2p) == 0)
         device_put(b->out, &answer, sizeof answer);
-    there_and_back(p2p, other, b->out, b->in, 1);
-    if (p2p_rank(p2p) > 0)
+    there_and_back(b, b->out, b->in, 1);
+    if (p2p_rank(b->p2p) > 0)
         device_fetch(&answer, b->in, sizeof answer);
     return answer > 0;
 }
 
 /* Return the mean of a few laps if one is short: on a machine with other load, each message may wait for a core. */
-static struct lap mean_lap(struct p2p *p2p, int other, struct buffers *b, size_t count, bool is_far)
+static struct lap mean_lap(struct bench *b, size_t count, bool is_far)
 {
     enum { LAPS_MOST = 8 };
     const double enough_s = 2e-3, begin = world_now();
     struct lap sum = { 0 };
     int laps = 0;
     do {
-        struct lap lap = one_lap(p2p, other, b, count, is_far);
+        struct lap lap = one_lap(b, count, is_far);
         sum.send += lap.send;
         sum.exchange += lap.exchange;
         sum.add += lap.add;
         sum.add_sent += lap.add_sent;
         laps++;
-    } while (agree(p2p, other, b, laps < LAPS_MOST && world_now() - begin < enough_s));
+    } while (agree(b, laps < LAPS_MOST && world_now() - begin < enough_s));
     return (struct lap){ sum.send / laps, sum.exchange / laps, sum.add / laps, sum.add_sent / laps };
 }
 
@@ -134,12 +138,12 @@ static void add_point(struct alpha_beta *link, double bytes, const double *secon
 }
 
 /* Measure messages of one size. */
-static void measure_size(struct message_cost *cost, struct p2p *p2p, int other, struct buffers *b, double bytes,
-                         bool is_far, int repeats)
+static void measure_size(struct message_cost *cost, struct bench *b, double bytes, bool is_far, int repeats)
 {
     double send[REPEATS], exchange[REPEATS], add[REPEATS], add_sent[REPEATS];
     for (int i = -1; i < repeats; i++) { /* the first repeat warms up */
-        const struct lap lap = mean_lap(p2p, other, b, (size_t)bytes / sizeof(float), is_far);
+        world_heartbeat(b->world);
+        const struct lap lap = mean_lap(b, (size_t)bytes / sizeof(float), is_far);
         if (i >= 0) {
             send[i] = lap.send;
             exchange[i] = lap.exchange;
@@ -156,23 +160,27 @@ static void measure_size(struct message_cost *cost, struct p2p *p2p, int other, 
 /* Measure on the two ranks. */
 static void measure(struct p2p_cost *cost, struct world *world, int other, int repeats)
 {
-    struct p2p *p2p = p2p_open(world);
-    const size_t most = (size_t)bytes_of[SIZES - 1];
-    struct buffers b = { .out = device_new(MEMORY_MEASURING, most, 1),
-                         .in = device_new(MEMORY_MEASURING, most, 1),
-                         .sum = device_new(MEMORY_MEASURING, most, 1),
-                         .far = device_new(MEMORY_MEASURING, FAR_BYTES, 1) };
+    struct bench b = { .world = world,
+                       .p2p = p2p_open(world),
+                       .other = other,
+                       .out = device_new(MEMORY_MEASURING, MOST_BYTES, 1),
+                       .in = device_new(MEMORY_MEASURING, MOST_BYTES, 1),
+                       .sum = device_new(MEMORY_MEASURING, MOST_BYTES, 1),
+                       .far = device_new(MEMORY_MEASURING, FAR_BYTES, 1) };
     for (int size = 0; size < SIZES; size++) {
-        measure_size(&cost->near, p2p, other, &b, bytes_of[size], false, repeats);
-        world_heartbeat(world);
-        measure_size(&cost->far, p2p, other, &b, bytes_of[size], true, repeats);
-        world_heartbeat(world);
+        measure_size(&cost->near, &b, bytes_of[size], false, repeats);
+        measure_size(&cost->far, &b, bytes_of[size], true, repeats);
     }
     device_free(b.out);
     device_free(b.in);
     device_free(b.sum);
     device_free(b.far);
-    p2p_close(p2p);
+    p2p_close(b.p2p);
+}
+
+double p2p_cost_bytes(int ranks)
+{
+    return ranks > 1 ? 2.0 * (3 * MOST_BYTES + FAR_BYTES) : 0;
 }
 
 static bool is_known(const struct message_cost *cost)

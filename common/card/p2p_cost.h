@@ -25,6 +25,9 @@ struct p2p_cost {
  * rank is on another host. Does nothing for one rank. Sizes differ from those of the labs. */
 void p2p_cost_measure(struct p2p_cost *cost, struct world *world);
 
+/* Return the bytes that measuring takes on all of so many ranks. */
+double p2p_cost_bytes(int ranks);
+
 /* True if all costs have points. */
 bool p2p_cost_is_known(const struct p2p_cost *cost);
 
