@@ -147,7 +147,8 @@ static char *event(const struct options *o)
 }
 
 static const struct own_cost costs[] = {
-    STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS, ROUNDING_COSTS, ROUNDING_LARGE_COSTS, BF16_SUM_COSTS, FRESH_COSTS, { 0 },
+    STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS, ROUNDING_COSTS, ROUNDING_LARGE_COSTS,
+    BF16_SUM_COSTS,       FRESH_SUM_COSTS,     FRESH_COSTS,    { 0 },
 };
 
 static const struct lab_spec spec = {

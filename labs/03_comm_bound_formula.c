@@ -68,6 +68,8 @@ static double predict_transfer(const struct options *o, const struct card *card,
         seconds += sum_seconds(o, card, workload_gradient_bytes(&o->model));
     if (o->has_message && !o->overlaps)
         seconds += sum_seconds(o, card, (double)MIB * o->comm_mb) / o->run.cycle;
+    if (o->is_fresh)
+        seconds += fresh_sum_seconds(card, o->run.ranks, (double)MIB * o->comm_mb);
     return seconds;
 }
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-enum { DEPTH = 5, TIMES = 5 };
+enum { DEPTH = 5, TIMES = 5, FEW_WORDS = 16 };
 
 /* Seconds of both passes. */
 static double passes_seconds(struct shape_bench *bench)
@@ -49,31 +49,46 @@ static double again(const struct own_where *where, int attention_only)
     return fmax(0, stats_quantile(seconds, times, 0.5));
 }
 
-/* Return the seconds of a block's reduce-scatter or all-gather. A median. 0: one rank alone. */
+/* Return the seconds of a block's collective right after its data was written, on the rank that comes last. Reduce-scatter follows the block's
+ * backward: ranks that came earlier have begun, so it takes less than if all started at once. A mean. 0: one rank alone. */
 static double collective(const struct own_where *where, int kind)
 {
+    struct workload alone = *where->workload; /* a block after an embedding of few words */
+    alone.of.transformer.num_blocks = 1;
+    alone.of.transformer.vocab_size = FEW_WORDS;
     const size_t ranks = (size_t)world_size(where->together),
-                 part = (workload_layer_parameters(where->workload, 1) + ranks - 1) / ranks;
+                 part = (workload_layer_parameters(&alone, 1) + ranks - 1) / ranks;
     const int times = card_times(TIMES);
+    const bool is_sum = kind == REDUCE_SCATTER;
     double seconds[TIMES];
     if (ranks == 1)
         return 0;
+    struct shape_bench *bench = shape_bench_open(&alone, where->run, shape_bench_shapes(&alone), 1, NULL);
     float *whole = device_new(MEMORY_MEASURING, ranks * part, sizeof *whole),
           *own = device_new(MEMORY_MEASURING, part, sizeof *own);
+    const struct collective_op op =
+        is_sum ? reduce_scatter(TYPE_F32, whole, own, part) : all_gather(TYPE_F32, own, whole, part);
     struct collective *c = collective_open(where->together, NULL);
     for (int i = -1; i < times; i++) {
-        const double took =
-            kind == REDUCE_SCATTER
-                ? written_collective_seconds(where->together, c, reduce_scatter(TYPE_F32, whole, own, part), whole,
-                                             ranks * part)
-                : written_collective_seconds(where->together, c, all_gather(TYPE_F32, own, whole, part), own, part);
+        shape_bench_fetch(bench);
+        shape_bench_forward(bench);
+        collective_run(c, op); /* ranks leave it together, as that of the block before */
+        if (is_sum)
+            shape_bench_backward(bench);
+        device_fill(is_sum ? whole : own, 0, is_sum ? ranks * part : part);
+        device_wait();
+        const double began = world_now();
+        collective_run(c, op);
+        device_wait();
+        const double took = seconds_of_last(where->together, world_now() - began);
         if (i >= 0)
             seconds[i] = took;
     }
     collective_close(c);
     device_free(whole);
     device_free(own);
-    return stats_quantile(seconds, times, 0.5);
+    shape_bench_close(bench);
+    return stats_mean(seconds, times);
 }
 
 /* Return the seconds in which a MB of moments is read from a file and written back: all moments, layer by layer, after passes, which take the
@@ -130,8 +145,8 @@ static double update(const struct own_where *where, int unused)
 const struct own_cost own_costs[] = {
     { "block_again_s",     OWN_SECONDS, "computing a block again takes",     "us", 1e6, MEMORY_OF_COSTS, again, 0 },
     { "attention_again_s", OWN_SECONDS, "… its attention alone",             "us", 1e6, MEMORY_OF_COSTS, again, 1 },
-    { "block_sum_s",       OWN_SECONDS, "reduce-scatter of a block, just computed", "us", 1e6, MEMORY_OF_COSTS, collective, REDUCE_SCATTER },
-    { "block_gather_s",    OWN_SECONDS, "all-gather of a block, just updated",      "us", 1e6, MEMORY_OF_COSTS, collective, ALL_GATHER },
+    { "block_sum_s",       OWN_COLLECTIVE, "reduce-scatter of a block, just computed", "us", 1e6, MEMORY_OF_COSTS, collective, REDUCE_SCATTER },
+    { "block_gather_s",    OWN_COLLECTIVE, "all-gather of a block, just updated",      "us", 1e6, MEMORY_OF_COSTS, collective, ALL_GATHER },
     { MOMENTS_FILE_COST,   OWN_SECONDS, "a MB of moments from a file and back",     "us", 1e6, MEMORY_OF_COSTS, moments_file, 0 },
     { LARGE_PRODUCT_COST,  OWN_STAYS,   "large products reach",              "GFLOP/s", 1e-9, MEMORY_OF_COSTS, product_measure, 0 },
     { UPDATE_COST,         OWN_STAYS,   "an update reads and writes",        "GB/s", 1e-9, MEMORY_OF_COSTS, update, 0 },

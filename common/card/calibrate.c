@@ -160,7 +160,7 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     if (device_computes()) {
         choose_batch(bench);
         own_costs_measure(&card->own, world, (struct own_where){ NULL, bench->workload, bench->run, bench->shapes },
-                          world_is_simulated() ? 1 : card_busy_ranks(card), uses->own);
+                          card_busy_ranks(card), uses->own);
     } else {
         own_costs_read(&card->own, uses->own);
     }

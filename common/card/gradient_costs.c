@@ -104,6 +104,17 @@ double rounding_large_seconds(const struct card *card, double bytes)
 
 /* --- sums of what was just written, and of bf16 -------------------------------------------------------------------- */
 
+double seconds_of_last(struct world *together, double mine)
+{
+    const int ranks = world_size(together);
+    double *all = memory_new((size_t)ranks, sizeof *all), least = INFINITY;
+    world_allgather(together, &mine, sizeof mine, all);
+    for (int rank = 0; rank < ranks; rank++)
+        least = fmin(least, all[rank]);
+    free(all);
+    return least;
+}
+
 double written_collective_seconds(struct world *together, struct collective *collective, struct collective_op op,
                                   float *values, size_t count)
 {
@@ -116,37 +127,62 @@ double written_collective_seconds(struct world *together, struct collective *col
     return world_now() - began;
 }
 
-/* Both kinds take turns. A median of the slowest rank's differences. */
-double bf16_sum_measure(const struct own_where *where, int which)
+/* Sum `values`, whose bytes are of this type. Return this rank's seconds. */
+static double sum_seconds(struct world *together, struct collective *collective, enum element_type type, float *values,
+                          size_t bytes)
 {
-    (void)which;
+    const size_t count = bytes / (type == TYPE_BF16 ? sizeof(uint16_t) : sizeof *values);
+    return written_collective_seconds(together, collective, all_reduce(type, values, values, count), values,
+                                      bytes / sizeof *values);
+}
+
+/* Return the seconds per byte that a sum takes beyond one of kept floats. Both take turns. A median of this rank's differences. 0: a rank
+ * alone sums nothing. */
+static double more_than_floats(const struct own_where *where, enum element_type type, bool is_fresh)
+{
     const int ranks = world_size(where->together), repeats = card_times(REPEATS);
     const size_t bytes = card_size(LARGE_BYTES) / 2;
     double seconds[REPEATS];
     if (ranks == 1)
         return 0;
-    float *values = device_new(MEMORY_MEASURING, bytes, 1);
+    float *kept = device_new(MEMORY_MEASURING, bytes, 1);
     struct collective *collective = collective_open(where->together, NULL);
     for (int i = -1; i < repeats; i++) {
-        double took[2];
-        for (int is_bf16 = 0; is_bf16 < 2; is_bf16++) {
-            const enum element_type type = is_bf16 ? TYPE_BF16 : TYPE_F32;
-            const size_t count = bytes / (is_bf16 ? sizeof(uint16_t) : sizeof *values);
-            took[is_bf16] = written_collective_seconds(
-                where->together, collective, all_reduce(type, values, values, count), values, bytes / sizeof *values);
-        }
+        const double usual = sum_seconds(where->together, collective, TYPE_F32, kept, bytes);
+        float *values = is_fresh ? device_map(MEMORY_MEASURING, bytes) : kept;
+        const double took = sum_seconds(where->together, collective, type, values, bytes);
+        if (is_fresh)
+            device_unmap(values, bytes);
         if (i >= 0)
-            seconds[i] = took[1] - took[0];
+            seconds[i] = took - usual;
     }
     collective_close(collective);
-    device_free(values);
+    device_free(kept);
     return fmax(0, stats_quantile(seconds, repeats, 0.5)) / (double)bytes;
+}
+
+double bf16_sum_measure(const struct own_where *where, int which)
+{
+    (void)which;
+    return more_than_floats(where, TYPE_BF16, false);
+}
+
+double fresh_sum_measure(const struct own_where *where, int which)
+{
+    (void)which;
+    return more_than_floats(where, TYPE_F32, true);
 }
 
 double bf16_sum_seconds(const struct card *card, int ranks, double bytes)
 {
     const double more = card_cost(card, "bf16_sum_byte_s");
     return ranks > 1 ? card_allreduce(card, ranks, bytes) + (isnan(more) ? 0 : bytes * more) : 0;
+}
+
+double fresh_sum_seconds(const struct card *card, int ranks, double bytes)
+{
+    const double more = card_cost(card, "fresh_sum_byte_s");
+    return ranks > 1 && more > 0 ? bytes * more : 0;
 }
 
 /* --- started sums -------------------------------------------------------------------------------------------------- */
@@ -156,8 +192,7 @@ enum { SIZES = 7 };
 static const double sizes[SIZES] = { 4 << 10, 96 << 10, 768 << 10, 3 << 20, 6 << 20, 16 << 20, 24 << 20 };
 static const struct own_cost rows[SIZES] = { STARTED_SMALL_COSTS, STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS };
 
-/* Return the seconds that one of several sums takes, started together as a reducer does, from the last rank's start to this rank's
- * last end. Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
+/* Return the seconds that one of several sums takes, started together as a reducer does, on the rank that begins last. Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
 double started_measure(const struct own_where *where, int which)
 {
     const int ranks = world_size(where->together), repeats = card_times(REPEATS);
@@ -167,7 +202,6 @@ double started_measure(const struct own_where *where, int which)
     double seconds[REPEATS];
     if (ranks == 1)
         return 0;
-    double *began = memory_new((size_t)ranks, sizeof *began);
     float *terms = device_new(MEMORY_MEASURING, all, sizeof *terms);
     struct collective *collective = collective_open(where->together, NULL);
     for (int i = -1; i < repeats; i++) {
@@ -175,7 +209,7 @@ double started_measure(const struct own_where *where, int which)
         device_fill(terms, 0, all);
         device_wait();
         world_barrier(where->together);
-        const double mine = world_now();
+        const double began = world_now();
         for (int k = 0; k < sums; k++) {
             float *part = terms + (size_t)k * (all / (size_t)sums);
             ticket[k] = collective_start(collective, all_reduce(TYPE_F32, part, part, count));
@@ -183,17 +217,12 @@ double started_measure(const struct own_where *where, int which)
         for (int k = 0; k < sums; k++)
             collective_finish(collective, ticket[k]);
         device_wait();
-        const double end = world_now();
-        world_allgather(where->together, &mine, sizeof mine, began);
-        double last = -INFINITY;
-        for (int rank = 0; rank < ranks; rank++)
-            last = fmax(last, began[rank]);
+        const double took = seconds_of_last(where->together, world_now() - began);
         if (i >= 0)
-            seconds[i] = (end - last) / sums;
+            seconds[i] = took / sums;
     }
     collective_close(collective);
     device_free(terms);
-    free(began);
     return stats_quantile(seconds, repeats, 0.5);
 }
 

@@ -16,8 +16,14 @@ enum gradient_work { GRADIENT_ADD, GRADIENT_ROUND, GRADIENT_ROUND_LARGE };
 double gradient_measure(const struct own_where *where, int which);
 double started_measure(const struct own_where *where, int which);
 
-/* Measure function: seconds per byte by which ranks together sum a large bf16 message slower than as many bytes of floats. */
+/* Measure functions: seconds per byte by which ranks together sum a large message slower than as many bytes of kept floats: of bf16; of floats
+ * in newly mapped memory. */
 double bf16_sum_measure(const struct own_where *where, int which);
+double fresh_sum_measure(const struct own_where *where, int which);
+
+/* all of `together`: return the seconds of the rank that began a collective last, the shortest time of all ranks. No clocks of different
+ * hosts are compared. */
+double seconds_of_last(struct world *together, double mine);
 
 /* all of `together`: write `values` (count), which the operation sends, and run it at once: its data is in a cache. Return this rank's
  * seconds. */
@@ -43,6 +49,8 @@ double written_collective_seconds(struct world *together, struct collective *col
     GRADIENT_ROW("round_large_byte_s", "... of a large message", LARGE_BYTES * 3 / 2, GRADIENT_ROUND_LARGE)
 #define BF16_SUM_COSTS \
     { "bf16_sum_byte_s", OWN_SECONDS, "sums of bf16 take longer, per MB", "us", 1e12, LARGE_BYTES / 2, bf16_sum_measure, 0 }
+#define FRESH_SUM_COSTS \
+    { "fresh_sum_byte_s", OWN_SECONDS, "sums of new memory take longer, per MB", "us", 1e12, LARGE_BYTES, fresh_sum_measure, 0 }
 #define STARTED_SMALL_COSTS                                           \
     STARTED_ROW("started_4k_s",   "started all-reduce of 4 KiB", STARTED_BYTES, 0), \
     STARTED_ROW("started_96k_s",  "... of 96 KiB",                STARTED_BYTES, 1), \
@@ -66,6 +74,10 @@ double rounding_large_seconds(const struct card *card, double bytes);
 /* Return the seconds of an all-reduce of `bytes` of bf16 among the first `ranks`: those of as many bytes of floats, and what adding twice
  * as many numbers takes. */
 double bf16_sum_seconds(const struct card *card, int ranks, double bytes);
+
+/* Return the seconds by which an all-reduce of `bytes` takes longer in newly mapped memory: a library copies it out of small pages. 0 where
+ * that was not measured. */
+double fresh_sum_seconds(const struct card *card, int ranks, double bytes);
 
 /* Return the seconds of an all-reduce of `bytes` among the first `ranks` that is started and finished later, from the last rank's start
  * to its end. A library may start another program than its blocking all-reduce: that of Open MPI, for one, takes longer. Between sizes

@@ -141,14 +141,16 @@ static bool choose_costs(const struct measuring *costs, int count, struct world 
     return is_any;
 }
 
-/* all of where->together: measure the list's costs that have no value, which rank 0 then writes. */
-static void measure_in_turns(struct own_costs *costs, const struct own_cost *list, const struct own_where *where)
+/* all of where->together: measure the list's costs, collectives or others, that have no value. Rank 0 writes the values. */
+static void measure_in_turns(struct own_costs *costs, const struct own_cost *list, const struct own_where *where,
+                             bool are_collectives)
 {
     struct measuring all[OWN_COSTS_MOST] = { { 0 } };
     bool wanted[OWN_COSTS_MOST] = { false };
     int count = 0;
     for (; list[count].name; count++)
-        wanted[count] = isnan(own_costs_value(costs, list[count].name));
+        wanted[count] =
+            (list[count].kind == OWN_COLLECTIVE) == are_collectives && isnan(own_costs_value(costs, list[count].name));
     const double first = world_wall();
     while (choose_costs(all, count, where->together, world_wall() - first, wanted))
         for (int i = 0; i < count; i++) {
@@ -166,20 +168,29 @@ static void measure_in_turns(struct own_costs *costs, const struct own_cost *lis
             find(costs, list[i].name)->value = own_cost_value(list[i].kind, mean_of(&all[i]));
 }
 
+/* all: measure those costs on the first ranks. */
+static void measure_on(int ranks, bool are_collectives, struct own_costs *costs, struct world *world,
+                       struct own_where where, const struct own_cost *list)
+{
+    struct world *together = world_first(world, ranks);
+    where.together = together;
+    if (together) {
+        frequency_recover(); /* from steps */
+        measure_in_turns(costs, list, &where, are_collectives);
+        world_leave(together);
+    }
+    world_park(world);
+}
+
 void own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
                        const struct own_cost *list)
 {
     own_costs_make_room(costs, list);
     if (own_costs_cover(costs, list))
         return;
-    struct world *together = world_first(world, busy);
-    where.together = together;
-    if (together) {
-        frequency_recover(); /* from steps */
-        measure_in_turns(costs, list, &where);
-        world_leave(together);
-    }
-    world_park(world);
+    const bool is_real = !world_is_simulated();
+    measure_on(is_real ? busy : 1, false, costs, world, where, list);
+    measure_on(is_real ? busy : world_size(world), true, costs, world, where, list);
 }
 
 void own_costs_read(struct own_costs *costs, const struct own_cost *list)
@@ -204,7 +215,7 @@ void own_costs_slow(struct own_costs *costs, double times)
 {
     for (int i = 0; i < costs->count; i++) {
         const enum own_cost_kind kind = costs->at[i].kind;
-        costs->at[i].value *= kind == OWN_SECONDS ? times : kind == OWN_RATE ? 1 / times : 1;
+        costs->at[i].value *= kind == OWN_STAYS ? 1 : kind == OWN_RATE ? 1 / times : times;
     }
 }
 

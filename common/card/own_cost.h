@@ -16,8 +16,10 @@ struct world;
  * guests of a virtual machine's host, share caches or a core's units, work of one kind becomes slower while another does not. */
 enum own_cost_kind {
     OWN_SECONDS, /* of work on a core */
-    OWN_RATE,    /* of such work per second */
-    OWN_STAYS    /* of anything else, such as a disk: it is not measured again */
+    OWN_COLLECTIVE, /* seconds of a collective that depend on when each rank comes to it: all simulated ranks measure it, of other costs
+                       one does; a simulated network stays as it is */
+    OWN_RATE, /* of such work per second */
+    OWN_STAYS /* of anything else, such as a disk: it is not measured again */
 };
 
 /* Where a cost is measured: by all ranks of `together` at once, that train this model; of the run, the batch size counts. `steps`: local
@@ -83,7 +85,8 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
 /* Return the value of a cost whose seconds these are. */
 double own_cost_value(enum own_cost_kind kind, double seconds);
 
-/* all: measure those of the list that have no value, on the first `busy` ranks at once, as `where` says but for the world. Rank 0 then has the means of these ranks, and of
+/* all: measure those of the list that have no value, as `where` says but for the world. The first `busy` ranks measure at once; of simulated
+ * ranks all measure collectives, and rank 0 the other costs. Rank 0 then has the means of these ranks, and of
  * OWN_TURNS turns in which each cost is measured once. What slows down a core often lasts for tenths of a second, as the work of another
  * guest on its other hyperthread does; a cost that is measured at one time only is then too high or too low, and by a third. A cost that
  * takes long averages over such moments itself: it is measured no more after OWN_TURNS_LEAST turns in which it took OWN_ENOUGH_S. Turns that

@@ -216,7 +216,7 @@ mv "$folder/right.csv" "$results/07_test/summary.csv"
 expect "it,base,any,slowest_step_ms,~,predicted_step_ms,0.2,ratio,w" "at,base,any,wrong,=,0,,exact,w"
 row "the published step" "base 70.50 20.00 as predicted, within 5 %"
 
-# All cases together: base has less than a twelfth of its step there, and the errors of the others cancel out.
+# All cases together: base has less than a fifteenth of its step there, and the errors of the others cancel out.
 mv "$results/07_test/summary.csv" "$folder/right.csv"
 cat >"$results/07_test/summary.csv" <<'END'
 # command: 07_test --sleep-ms 2.5 --ranks 4
@@ -235,7 +235,7 @@ together() # NAME CASES TEXT
 together "all together" all "as predicted: it off +0.0 %"
 together "all but one" "all but odd" "WRONG: it off +25 %"
 check "  … by name" 0 "ratio, all cases, it (here): wait_ms is 20, not ~ 16 within 10 %: it off +25 %, in 6 rounds"
-together "all but two" "all but odd slow" "a twelfth of the step in no case"
+together "all but two" "all but odd slow" "a fifteenth of the step in no case"
 together "none that can be tested" "all but odd slow base" "more ranks than cores"
 expect "it,all,any,wait_ms,<,predicted_wait_ms,,ratio,w"
 check "together, with another relation" 2 "07_test.csv:3: wrong relation or kind for all cases together: '<'"

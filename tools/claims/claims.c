@@ -12,7 +12,7 @@
  *     id         name of the claim, used once
  *     case       row of summary.csv; * means every row, each for itself
  *                all, all but CASE CASE: one claim about all rows together (or without these). In each round quantity and value are
- *                summed over the rows, as far as they were measured and not disturbed. Rows whose value is less than a twelfth of
+ *                summed over the rows, as far as they were measured and not disturbed. Rows whose value is less than a fifteenth of
  *                predicted_then_ms do not count. So a wrong term of the formula is noticed where no step would be off
  *                by much; not errors that cancel, nor a term that is predicted near zero.
  *     needs      condition without which the claim cannot be tested:

@@ -194,8 +194,8 @@ static struct judgement judge(const struct lab *lab, int at, const struct claim_
 /* --- all cases together ------------------------------------------------------------------------------------------ */
 
 /* A case counts if the value is at least this share of the step that was predicted for it. A term that is a tenth of the step counts even if
- * the formula has a sixth too little of it. */
-static const double LEAST_SHARE = 1.0 / 12;
+ * the formula has a third too little of it. */
+static const double LEAST_SHARE = 1.0 / 15;
 
 /* True if the value is large enough on a row on which the claim can be tested. */
 static bool belongs(const struct lab *lab, int at, const struct claim_file *file, int claim_row, int row)
@@ -228,7 +228,7 @@ static struct judgement judge_together(const struct lab *lab, int at, const stru
             rows.at[rows.count++] = row;
     }
     if (rows.count == 0)
-        snprintf(j.reason, sizeof j.reason, "%s", is_tested || !lacks ? "a twelfth of the step in no case" : lacks);
+        snprintf(j.reason, sizeof j.reason, "%s", is_tested || !lacks ? "a fifteenth of the step in no case" : lacks);
     else if (judge_by_rounds(place, &j, rows))
         j.verdict = verdict_of_evidence(&j);
     free(rows.at);
