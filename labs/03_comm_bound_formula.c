@@ -2,7 +2,8 @@
  *
  *     step = max over ranks of (data + local + host) + sum over messages of (α + β × M) - hidden
  *
- *     comm_ws4                  host = fill: the M bytes of a new buffer / the rate of first writes
+ *     comm_ws4                  T(G) + T(M); host = fill: the M bytes of a new buffer / the rate of first writes. Cores that sum it look up
+ *                               its small pages, which adds to T(M).
  *     comm_kept_ws4             T(G) + T(M): one more message
  *     comm_buckets, own ones    an α per bucket. A network that needs no core carries them while backward goes on; ranks that
  *                               must move the bytes themselves begin at the end.
