@@ -34,7 +34,7 @@ readonly option_rows=(
 # shellcheck source=tools/packages.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/tools/packages.sh" # set_up
 
-# What to expect of a lab at one place, in seconds: start, machine card and charts, and a quick look. Where ranks have no core each,
+# Expected seconds of a lab at one place: start, machine card and charts, and a quick look. If there are more ranks than cores,
 # a lab has two places: simulated cores, and as many real ranks as there are cores. The blog's machine computes nothing.
 readonly overhead_seconds=6 quick_seconds=4 blog_seconds=3
 # A lab that goes on measuring does so for this long at a time, and stops where less is left.
@@ -474,8 +474,9 @@ places()
     fi
 }
 
-# What a lab measures at this place. Fewer cases have more rounds, and more rounds decide more claims. A lab's own tables and long cases are
-# measured on real ranks, after the first pass: on simulated cores they would take half of the time.
+# Print the options for the cases and tables of a lab at this place. Fewer cases have more rounds, and more rounds decide more
+# claims. A lab's own tables and long cases are measured on real ranks, after the first pass: on simulated cores they would take
+# half of the time.
 cases_of_run() # PLACE [first]
 {
     is_given --platform || is_given --all-cases || echo "--lesson-cases"
@@ -586,7 +587,8 @@ best_rounds() # LEFT
             }'
 }
 
-# Where time is short, a lab is judged on real ranks, and labs whose own tables the first pass left out come before the others.
+# Print the labs and places to measure again, the most urgent first: real ranks before simulated ones, and labs whose own tables
+# the first pass left out before other labs.
 everywhere() # LAB PLACE of all that ran
 {
     local name place with_tables=() others=()
@@ -666,7 +668,7 @@ run_scale()
 
 # --- pictures and numbers of the lessons -----------------------------------------------------------------------------
 
-# What the lessons need, as build/bin/lesson_numbers --plan prints it: rows of run, picture and table.
+# Print the rows of a kind (run, picture or table) that a lab's lesson needs, from build/bin/lesson_numbers --plan.
 plan_of() # KIND LAB
 {
     sed -n "s/^$1 $2 //p" <<<"$plan"

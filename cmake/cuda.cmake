@@ -67,8 +67,8 @@ endif()
 
 add_library(kit_toolkit INTERFACE)
 if(toolkit IN_LIST LOCKSTEP_GPU_KITS)
-  # By commands, since enable_language(CUDA) tries the compiler for longer than two of these files take. The file of options is
-  # written if they change, as with the GPUs of this machine.
+  # Compile by custom commands: enable_language(CUDA) tests the compiler for longer than two of these files take. The file of
+  # options is written only if they change, for example for other GPUs.
   find_gpu_architectures(ARCHITECTURES)
   set(WERROR $<$<BOOL:${LOCKSTEP_WERROR}>:-Werror=all-warnings>)
   set(OPTIONS ${CMAKE_BINARY_DIR}/nvcc.options)

@@ -90,7 +90,7 @@ void sum_in_place(struct collective *collective, enum element_type wire, struct 
     device_widen(terms, b->narrow, count);
 }
 
-/* What a backward starts. */
+/* Arguments of start_ready(), which starts sums during backward. */
 struct starts {
     struct collective *collective;
     const struct options *o;

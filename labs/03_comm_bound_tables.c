@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* On rank 0: seconds of forward, backward and all sums that backward started, from the last rank's begin to the last rank's
+/* On rank 0: return the seconds of forward, backward and all sums that backward started, from the last rank's begin to the last rank's
  * end. */
 static double time_passes(struct world *world, struct collective *collective, const struct options *o,
                           struct trainer *t, struct buffers *b)
@@ -32,7 +32,7 @@ static double time_passes(struct world *world, struct collective *collective, co
     return end - begin;
 }
 
-/* On rank 0: seconds by which the message in buckets lengthens the passes, because it ends later or because the ranks' cores moved
+/* On rank 0: return the seconds by which the message in buckets lengthens the passes, because it ends later or because the ranks' cores moved
  * it. Mean of a few steps with and without the message, in turns. */
 static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
 {

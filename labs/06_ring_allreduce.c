@@ -71,7 +71,7 @@ int main(int argc, char **argv)
             trainer_forward(t, batch);
             lab_phase(lab, SPAN_BACKWARD);
             trainer_backward(t, batch);
-            /* Where all ranks meet, and where the way chosen above is paid for: */
+            /* All ranks meet in this call; it runs the way chosen above: */
             collective_run(collective, all_reduce(TYPE_F32, t->gradients, t->gradients, t->count));
             lab_phase(lab, SPAN_UPDATE);
             trainer_update(t);

@@ -39,7 +39,7 @@ double by_hand_bytes(const struct options *o);
 /* Return sum_by_hand, or NULL for the library. */
 allreduce_impl *implementation_of(enum way way);
 
-/* Where a rank has what is added up. */
+/* Place of the gradients that a rank adds up. */
 enum gradients {
     BY_THEMSELVES, /* in caches, as far as these reach: it was just written */
     OF_A_STEP      /* in memory, as backward has computed others since */

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What each rank sends in one sum of the gradients, counted and by formula. */
+/* Write the messages and bytes of each rank in one sum of the gradients, counted and by formula. */
 static void write_traffic(struct lab *lab, const struct options *base, struct csv *csv)
 {
     int ranks = world_size(lab_world(lab));

@@ -62,13 +62,13 @@ struct eager_count branches_count(const struct branches *branches);
 /* Return the part of a batch that the model trains on. */
 struct batch part_of_batch(const struct options *o, const struct batch *batch);
 
-/* What --verdict changes. */
+/* Changes that --verdict makes. */
 extern const struct lab_change changes[];
 
 /* Size the parts of the case mixture by the machine card; nothing in other cases. */
 void size_mixture(struct options *o, const struct card *card);
 
-/* What --blind hides: a mixture. */
+/* Draw of --blind: a mixture. */
 extern const struct lab_draw mixture_draw;
 
 /* Predict a step of a case from its settings and the machine card. */

@@ -92,7 +92,7 @@ struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
 void parts_files_close(struct parts_files *files); /* NULL: nothing */
 
-/* In which shape parts are measured. The caches hold x and y of a small batch, not those of a large one, and little after the rank has
+/* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little after the rank has
  * computed for a while. */
 struct parts_shape {
     struct widths widths; /* of tokens */

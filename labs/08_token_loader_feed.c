@@ -120,8 +120,8 @@ struct feed {
     struct batch batch;
 };
 
-/* What a way does for each batch, as a modelled machine spends its time. The formula (08_token_loader_formula.c) is written without
- * this table, so that one can be found wrong by the other. */
+/* Operations of a way per batch, whose time a modelled machine lets pass. The formula (08_token_loader_formula.c) does not use this
+ * table, so each checks the other. */
 static const struct operations {
     int allocations, reads;
     bool by_fread, faults, populates, by_elements, by_loop, from_cache, copies;
@@ -153,7 +153,7 @@ static double modelled_seconds(const struct feed *f)
     return seconds;
 }
 
-/* What a fetch does before it reads: wait for slow storage; on a modelled machine let pass the time that the rest takes. */
+/* Wait for slow storage before a fetch reads. On a modelled machine also let the time of all operations pass. */
 static void delay(void *feed)
 {
     const struct feed *f = feed;

@@ -57,7 +57,7 @@ struct token_parts parts_here(const struct card *card, struct parts_files *files
     return parts;
 }
 
-/* What is measured before a round. */
+/* Measurements before a round. */
 struct before {
     struct token_parts parts;
     double between; /* seconds between two batches */
@@ -199,7 +199,7 @@ static void write_line(struct csv *csv, const struct options *base, const struct
     } while (csv_end_row(csv));
 }
 
-/* Which part of the batches takes how long at most, by state. */
+/* Write quantiles of the batch times of each way, for the present state of the pages. */
 static void write_latency(struct csv *csv, const struct measured *m)
 {
     for (int way = 0; way < SOURCE_WAYS; way++)

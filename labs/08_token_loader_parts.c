@@ -122,7 +122,7 @@ static size_t even(size_t bytes)
     return bytes + LINE - bytes % LINE;
 }
 
-/* What operations share. */
+/* Arguments of all operations. */
 struct bench {
     struct parts_shape shape;
     enum token_part part;

@@ -11,7 +11,7 @@
 
 enum { GRAIN = 64 << 10 }; /* bytes of a read */
 
-/* How a way gets at its bytes. */
+/* Access of a way to its bytes. */
 enum storage_access { ACCESS_READ, ACCESS_FREAD, ACCESS_TOUCH, ACCESS_POPULATE };
 
 static enum storage_access access_of(enum source_way way)

@@ -70,7 +70,7 @@ static double crossover_of(const double *share, int lengths)
     return step_seconds(last) * pow(2, high / (high + low));
 }
 
-/* How long a batch of a way lengthens a step. */
+/* Seconds by which a batch of a way lengthens a step. */
 struct exposure {
     int lengths;           /* up to the first beyond four times the predicted crossover */
     double found[LENGTHS]; /* seconds, of each length */
@@ -190,7 +190,7 @@ static uint32_t *documents_of(const struct shard_set *set, uint64_t length, uint
     return document;
 }
 
-/* How far rows read one after the other lie apart, and how many of them belong to one document. */
+/* Quality of a shuffle: mean distance of rows read one after the other (1: independent rows), and the share of pairs from one document. */
 struct quality {
     double distance, together;
 };

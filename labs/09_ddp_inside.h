@@ -54,7 +54,7 @@ struct late_layer {
 };
 struct model_hooks late_hooks(struct late_layer *late);
 
-/* What helps against a mistake. */
+/* A cure of a mistake. */
 struct cure {
     const char *name;
     enum break_kind against; /* NO_BREAK: a step without mistake and cure */
@@ -97,7 +97,7 @@ void print_cures(const struct cured cured[CURES], enum break_kind against);
 
 struct reducer_settings reducer_of(const struct options *o);
 
-/* What the lab adds to the machine card, among it hashing a byte of parameters. */
+/* Costs that the lab adds to the machine card, among them hashing a byte of parameters. */
 #define HASH_COST "hash_byte_s"
 extern const struct own_cost own_costs[];
 
@@ -174,7 +174,7 @@ struct plan {
     double rate;
 };
 
-/* What came of a plan with one seed: samples until the target (INFINITY: not met), and the loss at each point (INFINITY: diverged). */
+/* Result of a plan with one seed: samples until the target (INFINITY: not met), and the loss at each point (INFINITY: diverged). */
 struct attempt {
     double samples, loss[POINTS];
 };

@@ -38,7 +38,7 @@ int cure_reference(const struct cure *cure)
     return cure->has_groups ? PLAIN_GROUPS : PLAIN;
 }
 
-/* What a step needs. */
+/* Arguments of a step. */
 struct clinic {
     const struct options *o;
     struct world *world;

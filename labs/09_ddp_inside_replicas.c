@@ -18,7 +18,7 @@ static const char *const mistake_names[MISTAKES] = { "nothing", "skipped_sum", "
 
 enum { HASH_PARTS = 4 }; /* 16 bits each: floats hold them exactly, so every backend carries them */
 
-/* What checks need. */
+/* Arguments and buffers of the checks. */
 struct checker {
     struct collective *collective;
     int ranks;
@@ -71,7 +71,7 @@ static void begin_with_another_seed(const struct trainer *t, const struct option
     weights_put(&other, t->parameters);
 }
 
-/* What came of a mistake. */
+/* Result of a mistake: where it was made, and where it was found. */
 struct found {
     int planted, step, rank; /* steps count from 1; 0: never */
     double check, train;     /* seconds of a check, and of a step */

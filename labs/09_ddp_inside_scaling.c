@@ -94,7 +94,7 @@ static void sum_up(struct results *r)
 
 /* --- time --------------------------------------------------------------------------------------------------------- */
 
-/* How the lab's model reaches a batch × factor, and the seconds of such a step. */
+/* Ranks and micro-batches that make a batch × factor of the lab's model, and the seconds of such a step. */
 struct pace {
     int ranks, micro_batches;
     double step;
@@ -188,7 +188,7 @@ static void put_scaling(struct csv *csv, const struct results *r, int plan, cons
     } while (csv_end_row(csv));
 }
 
-/* What AdamW's batches cost with the rule that is best for each, without a warm-up. */
+/* Costs of AdamW's batches without a warm-up, each with the rule that is best for it. */
 struct critical {
     int factors, best[8]; /* plans, by factor */
     double fewest,

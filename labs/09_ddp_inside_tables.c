@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* When the sums of a step start. */
+/* Start of the sums of a step. */
 enum sums { NO_SUMS, SUMS_AFTER_BACKWARD, SUMS_DURING_BACKWARD };
 
 /* A step to measure: settings, and its times on rank 0, in seconds: lower quartiles of all turns. What disturbs a step only makes it longer, and
@@ -329,7 +329,7 @@ static bool is_wanted(const struct options *base)
     return base->run.ranks > 1 && base->run.cases.count == 0;
 }
 
-/* Where nothing is computed, nothing can differ. */
+/* Return whether replicas can differ: only on a device that computes. */
 static bool may_diverge(const struct options *base)
 {
     return is_wanted(base) && device_computes();

@@ -98,7 +98,7 @@ static const struct variant variants[] = {
 };
 /* clang-format on */
 
-/* What a mistake keeps: in each step of a block an array as large as the outputs of all blocks. */
+/* Arrays that a mistake keeps: one in each step of a block, as large as the outputs of all blocks. */
 struct leaked {
     float **array; /* (count) */
     int count;

@@ -21,7 +21,7 @@ struct options {
     bool leaks; /* keep the outputs of all blocks of each step */
 };
 
-/* What the lab adds to the machine card. Two models of three blocks of the published sizes are the most memory that measuring takes. */
+/* Costs that the lab adds to the machine card. Two models of three blocks of the published sizes are the most memory that measuring takes. */
 #define MEMORY_OF_COSTS 48e6
 extern const struct own_cost own_costs[];
 
@@ -31,7 +31,7 @@ double moments_bytes(const struct workload *workload);
 /* Bytes that a leaking step keeps. */
 double leak_bytes(const struct options *o);
 
-/* What the calculator (10_memory_calculator.c) knows of a model. */
+/* Model of the calculator (10_memory_calculator.c): counts and bytes. */
 struct calculated {
     struct known_shape shape;
     double parameters, largest;   /* of the model, of its largest layer */
@@ -40,7 +40,7 @@ struct calculated {
     double outputs;               /* of the last layer, for each token */
 };
 
-/* How it is trained. */
+/* Plan of its training. */
 struct plan {
     int ranks, stage;         /* ZeRO's */
     int batch, micro, length; /* texts of a rank in a step, and of a micro-batch; tokens of a text */
@@ -106,9 +106,9 @@ struct plan find_fit(const struct question *question);
 /* Print question, single changes, answer, speeds, the error in the run whose tables lie in `folder`, and what is assumed. */
 void print_fit(FILE *out, const struct question *question, const struct options *options, const char *folder);
 
-/* If the options ask for it, write the table of the ZeRO paper to `out`, unless that is NULL, and return true: for --parameters and --ranks,
- * the gigabytes that a rank holds in each stage, and the elements that it sends in a step: the limit of many ranks, of which n ranks send
- * (n - 1) / n. */
+/* Write the table of the ZeRO paper to `out`, unless that is NULL, and return true, if the options ask for it: for --parameters and
+ * --ranks, the gigabytes that a rank holds in each stage, and the elements that it sends in a step. These are the limit of many
+ * ranks; n ranks send (n - 1) / n of it. */
 bool zero_table(const struct options *o, FILE *out);
 
 /* Likewise for --fit: the smallest change after which a model fits. */

@@ -85,7 +85,7 @@ static const char *const owner_columns[] = { "parameters_mb",    "gradients_mb",
                                              "communication_mb", "case",         "slowest_step_ms", NULL };
 enum { OWNERS_OF_MODEL = 5 };
 
-/* How far the calculator was off in a run's cases: memory by a share, a step as a multiple of the measured one. */
+/* Errors of the calculator in a run's cases: memory by a share, a step as a multiple of the measured one. */
 struct errors {
     int cases;
     double memory, shortest, longest;

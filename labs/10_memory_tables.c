@@ -13,7 +13,7 @@ static bool is_whole(const struct options *base)
 
 enum { EVENTS_MOST = 4096 };
 
-/* What is in use after each change, since the step began. */
+/* Memory in use after each change since the step began. */
 struct events {
     enum work_pass pass; /* that runs now */
     int count;

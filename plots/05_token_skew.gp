@@ -109,7 +109,7 @@ epoch_case(case) = case eq "bucket_independent" ? "epoch_bucket_indep" : case eq
 epoch_cases = ""
 were_run = 0
 do for [case in epochs] { were_run = were_run || has(epoch_case(case), cases) }
-# If any epoch was measured, only those; if none was, the predictions of all. The strategies' labels are those of their short cases.
+# Draw the measured epochs; if none was measured, draw the predictions of all. The strategies' labels are those of their short cases.
 rows = ""
 do for [case in epochs] { if (!were_run || has(epoch_case(case), cases)) { rows = rows." ".case; epoch_cases = epoch_cases." ".epoch_case(case) } }
 

@@ -52,7 +52,7 @@ if (of_this_run(series_csv) && words(shown) > 0) {
     panel_steps = steps_drawn > 8 ? steps_drawn : 8         # room for the heading
     do for [r = 1:2] { most_of[r] = most_of[r] > 0 ? most_of[r] : 1 }
     column_of_panel(case) = place(case, "data_workers0 data_few data_many busy_workers0 busy_few busy_many") - 1 - (strstrt(case, "busy") == 1 ? 3 : 0)
-    # On the page: a panel is panel_steps wide, with a gap; a row is 1 high, below 0.55 for its heading.
+    # Layout: a panel is panel_steps wide, with a gap; a row is 1 high, below 0.55 for its heading.
     gap = 0.08 * panel_steps
     x_of(case, step) = column_of_panel(case) * (panel_steps + gap) + step
     floor_of(r) = (rows_drawn - 1 - r) * 1.55

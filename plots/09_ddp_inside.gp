@@ -222,7 +222,7 @@ if (of_this_run(learning_csv)) {
     low_end = 0.02
     high_end = 2
     batches = "1 2 4 8 16"
-    # From light to dark, so that greys keep the order; each with a point of its own.
+    # Colours from light to dark, so that greys keep the order; each has its own type of point.
     batch_look(k) = word("#56B4E9 #E69F00 #009E73 #D55E00 #0072B2", place(k, batches))
     batch_point(k) = word("6 5 9 13 7", place(k, batches))
     array row_column[2] = ["samples", "time_ms"]

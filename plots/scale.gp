@@ -21,7 +21,7 @@ named = ""
 do for [platform in platforms] { named = named.(named eq "" ? " " : ", ").platform }
 machine = "platform".(words(platforms) > 1 ? "s" : "").named.", simulated · ".preamble("batch")." samples per rank"
 stall = "a stall of ".preamble("stall_ms")." ms"
-# What the file of a platform says of it behind the comma ("a network card of 400 Gb/s per GPU"), and the ranks of its first node.
+# Text about a platform in its file, behind the comma ("a network card of 400 Gb/s per GPU"), and the ranks of its first node.
 file_of(platform) = plots."/../platforms/".platform.".xml"
 about(platform) = there(file_of(platform)) ? system('sed -n ''/<prop id="about"/{ s/.*value="//; s/".*//; s/^[^,]*, //; p; q; }'' '.in_shell(file_of(platform))) : platform
 ranks_of_node(platform) = there(file_of(platform)) ? int(system('sed -n ''/<cluster/{ s/.*radical="0-//; s/".*//; p; q; }'' '.in_shell(file_of(platform)).' | grep -xE "[0-9]+" || echo -1')) + 1 : 0

@@ -127,7 +127,7 @@ cross_is_wider(pixels, text) = pixels > 6.9 * strlen(text) + 12
 cross_has_room(x, text, first_x, last_x) = cross_is_wider(cross_pixels(x, first_x, last_x), text)
 cross_mark(x, text, look, y, is_left) = sprintf("set arrow from first %g, graph 0 to first %g, graph 1 nohead linewidth 1.5 lc rgb '%s';", x, x, look).\
     sprintf("set label %s at first %g, graph %g %s front boxed noenhanced font 'sans-serif,9';", in_eval(text), x, y, is_left ? "right offset -0.7, 0" : "left offset 0.7, 0")
-# Of two lines a is the left one; b is NaN if there is only one. Where b's text would lie on a's, it stands a line nearer the middle.
+# a is the left one of two lines; b is NaN if there is only one. If b's text would lie on a's, it stands a line nearer the middle.
 cross_is_free(a, text_a, b, first_x, last_x) = cross_has_room(a, text_a, first_x, last_x) || cross_is_wider(cross_pixels(b, first_x, last_x) - cross_pixels(a, first_x, last_x), text_a)
 crossover_of(a, text_a, look_a, b, text_b, look_b, first_x, last_x, y) = a != a ? "" : \
     cross_mark(a, text_a, look_a, y, cross_has_room(a, text_a, first_x, last_x)).(b != b ? "" : \

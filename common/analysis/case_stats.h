@@ -26,7 +26,7 @@ extern const char *const numerics_names[];
  * mean over hundreds of samples, so most roundings cancel; another computation differs by far more. */
 #define NUMERICS_TOLERANCE 1e-6
 
-/* What may have disturbed a block, and the machine's speed at that time. */
+/* Conditions under which a block was measured: its time, and how far others disturbed it. */
 struct conditions {
     double at;          /* middle of the measured steps, in seconds of world_wall() */
     double taken_share; /* share of these steps in which others had a rank's core; NaN: unknown */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* How often each suspect was charged most, in a stretch of steps and in a round. */
+/* Number of stretches of steps, and of rounds, in which each suspect was charged most. */
 struct culprits {
     int suspects;
     int stretch; /* steps in a row, at most, that count once; 1: rounds decide nothing */

@@ -20,7 +20,7 @@ extern const struct step_means step_means_unknown; /* NaN */
 /* Return the means of sums (ranks) over `steps` steps. */
 struct step_means step_means_of(const struct cell *sums, int ranks, int steps);
 
-/* Why the ranks wait: what the rank charged most does longer than the median of the others. Sums over windows; begin with zeros. */
+/* Cause of waiting: the work of the rank charged most, beyond the median of the others. Sums over windows; begin with zeros. */
 struct late_work {
     double excess[SPLIT_WORKS]; /* seconds of data, compute, host */
     double longest_wait;        /* of any rank */

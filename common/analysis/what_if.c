@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What a rank does next. */
+/* The next action of a rank. */
 struct act {
     enum { WORK, START, ENTER } what;
     int phase, step; /* of work; steps count from the first measured one */

@@ -21,7 +21,7 @@
 
 struct what_if;
 
-/* Which ranks are fixed, and in what. */
+/* A fix to replay: the fixed ranks, and the phase. */
 struct what_if_fix {
     const bool *ranks; /* (ranks); NULL: none */
     int phase;         /* enum span_kind; SPAN_PHASES: all phases */

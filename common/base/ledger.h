@@ -53,7 +53,7 @@ size_t ledger_in_use(const size_t of[MEMORY_OWNERS]);
 void ledger_watch(void (*changed)(void *argument, enum memory_place place, const struct ledger_sums *now),
                   void *argument);
 
-/* Of one place, since ledger_restart_peak(). */
+/* Peak of one place since ledger_restart_peak(), in bytes. */
 struct ledger_peak {
     struct ledger_sums sums;    /* when their total in use was largest */
     size_t most[MEMORY_OWNERS]; /* each owner's largest, which may have been at another time */

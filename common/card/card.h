@@ -37,8 +37,8 @@ static inline double lap_seconds(struct local_times lap)
     return lap.fetch + lap.passes + lap.update;
 }
 
-/* How far local costs predict steps with batches that were not fitted: predicted / measured - 1 of the usual batch; and the largest
- * such error, without sign, of a fitted shape when the fit leaves it out. */
+/* Errors of local costs for batches that were not fitted: predicted / measured - 1 of the usual batch; and the largest such error,
+ * without sign, of a fitted shape when the fit leaves it out. */
 struct fit_error {
     double usual, left_out;
 };

@@ -38,7 +38,7 @@ bool collective_costs_cover(const struct collective_costs *costs, const struct c
 /* Remove the entries that `uses` lacks if there may be no room for its own. */
 void collective_costs_make_room(struct collective_costs *costs, const struct card_uses *uses);
 
-/* What the ranks do beside the collectives that are measured. */
+/* Setting of the measurement: the work of the ranks around the measured collectives. */
 struct collective_setting {
     double gradient_bytes;           /* the sizes reach well beyond these */
     void (*prepare)(void *argument); /* runs on each rank of a group before the group's first call */

@@ -39,7 +39,7 @@ struct card_probe card_predicts(const struct card *card, const struct workload *
 /* Return a probe relative to another or to the card. 1 for what either lacks. */
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now);
 
-/* From the best to the worst. */
+/* Fit of a card to a probe, from the best to the worst. */
 enum card_fit {
     CARD_FITS,
     CARD_SCALES,        /* each part is off by less than a factor of 2: card_scaled() fits */

@@ -17,8 +17,8 @@ static double once(size_t bytes)
     return world_now() - began;
 }
 
-/* As a step that maps in each: it gets pages that were released just before. Others may cost half as much again: a virtual machine may have
- * returned them to its host. */
+/* Map the pages that were released just before, like a step that maps memory each time. Other pages may cost 1.5 times as much: a
+ * virtual machine may have returned them to its host. */
 double fresh_measure(const struct own_where *where, int which)
 {
     enum { TIMES = 2 };

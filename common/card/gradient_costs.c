@@ -16,7 +16,7 @@ enum { REPEATS = 3, SUMS_MOST = 8 };
 
 /* --- adding and rounding ------------------------------------------------------------------------------------------- */
 
-/* What a rank has of its gradients. */
+/* Arrays of a rank on which the costs are measured. */
 struct arrays {
     size_t count;
     float *weights, *gradients; /* (count) */

@@ -8,8 +8,8 @@
 
 struct async_helper;
 
-/* What a rank does between two hand-overs, as a step would: it computes for so many seconds, and writes to so many bytes by vector
- * instructions. All of this matters (Intel Xeon with AVX-512 and a second cache of 2 MiB, 2026-11-28):
+/* Work of a rank between two hand-overs, as in a step: it computes for `seconds`, and writes `bytes` by vector instructions. All of
+ * this matters (Intel Xeon with AVX-512 and a second cache of 2 MiB, 2026-11-28):
  *
  * - A step that fills the core's caches evicts the kernel's data. A helper on another core then took 36 us to wake, instead of 13.
  * - A core that changes its thread stores the registers in use. A helper on the rank's core then took 2.1 to 2.8 us with vector

@@ -12,8 +12,8 @@ struct shape_bench;
 struct workload;
 struct world;
 
-/* How a cost follows the machine's speed (drift.h): probes measure it again (own_probe.h), each cost by itself. Where other programs, or
- * guests of a virtual machine's host, share caches or a core's units, work of one kind becomes slower while another does not. */
+/* Ways in which a cost follows the machine's speed (drift.h). Probes measure each cost again by itself (own_probe.h): where other
+ * programs, or guests of a virtual machine's host, share caches or a core's units, one kind of work slows down and another does not. */
 enum own_cost_kind {
     OWN_SECONDS, /* of work on a core */
     OWN_COLLECTIVE, /* seconds of a collective that depend on when each rank comes to it: all simulated ranks measure it, of other costs
@@ -22,8 +22,8 @@ enum own_cost_kind {
     OWN_STAYS /* of anything else, such as a disk: it is not measured again */
 };
 
-/* Where a cost is measured: by all ranks of `together` at once, that train this model; of the run, the batch size counts. `steps`: local
- * steps with the usual batch. */
+/* Setting of a measurement: all ranks of `together` measure at once and train `workload`; only the batch size of `run` counts. `steps`:
+ * local steps with the usual batch. */
 struct own_where {
     struct world *together;
     const struct workload *workload;
@@ -50,7 +50,7 @@ struct own_cost {
 
 enum { OWN_COSTS_MOST = 56, OWN_COST_NAME = 40, OWN_COST_WHAT = 64, OWN_COST_UNIT = 16 };
 
-/* Those of the card, by value because ranks send the card to each other. NaN: not measured. */
+/* Own costs on a card, by value because ranks send the card to each other. NaN: not measured. */
 struct own_costs {
     int count;
     struct own_value {
@@ -96,7 +96,7 @@ enum { OWN_TURNS = 8, OWN_TURNS_LEAST = 3 };
 void own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
                        const struct own_cost *list);
 
-/* On a modelled machine: read all of them from the properties of this rank's host. */
+/* Read all costs of a modelled machine from the properties of this rank's host. */
 void own_costs_read(struct own_costs *costs, const struct own_cost *list);
 
 /* Return the most memory that measuring one of them takes on a rank. */

@@ -24,7 +24,7 @@ struct bench {
     size_t at;             /* of its next part, in floats */
 };
 
-/* What a lap sends and receives, once there and back and in two exchanges, and what it adds the last message to: that, and what it sent last. */
+/* Buffers of a lap: messages of one round trip and two exchanges. The last one received is added to `sum`, and to the last one sent. */
 enum { MESSAGES = 3 };
 struct parts {
     float *out[MESSAGES], *in[MESSAGES], *sum;

@@ -24,7 +24,7 @@ double pause_measure(const struct own_where *where, int which);
     { "pause_sum_s",  OWN_SECONDS, "... and its all-reduce",           "ms", 1e3, 1 << 20, pause_measure, PAUSE_SUM }
 /* clang-format on */
 
-/* Of a lab that has no other costs of its own. */
+/* These rows, for a lab that has no other costs of its own. */
 extern const struct own_cost pause_costs[];
 
 /* Return the seconds that a local step, and its all-reduce, takes longer after a pause of `seconds`. 0 if the card lacks the rows. */

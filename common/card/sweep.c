@@ -190,7 +190,7 @@ static double typical_transfer(const struct cell *cells, int call, const struct 
     return typical;
 }
 
-/* What a rank found beside its spans. */
+/* Results of a rank besides its spans. */
 struct findings {
     struct check_failures wrong;
     double clock_error; /* of its device */

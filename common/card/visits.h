@@ -35,7 +35,7 @@ struct lap_times {
     bool is_disturbed; /* a shape has fewer undisturbed visits than planned */
 };
 
-/* At most VISITS_TIMES as many turns as planned. Close them. */
+/* Open visits for at most VISITS_TIMES x `planned` turns. Close them. */
 struct visits visits_open(int ranks, int shapes, int planned);
 void visits_close(struct visits *visits);
 

@@ -135,7 +135,7 @@ static int list_parts(const struct group *group, const struct collective_op *op,
     }
 }
 
-/* What is right for one element: a copy, or a sum in double precision. An n-term sum in any order is off by at most (n - 1)
+/* The right result for one element: a copy, or a sum in double precision. An n-term sum in any order is off by at most (n - 1)
  * roundings of the sum of magnitudes (Higham, Accuracy and Stability, section 4.2). */
 struct exact {
     double value, tolerance;

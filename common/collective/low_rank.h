@@ -30,12 +30,12 @@ struct low_rank_floats {
 };
 struct low_rank_floats low_rank_floats(const struct model_tensor *tensors, const struct bucket *bucket);
 
-/* For a bucket's gradients: compute p, return its sum; compute q, return its sum; compute the gradients. The sums are in place. */
+/* Compute p of a bucket's gradients and return the operation that sums it in place; then the same for q; then compute the gradients. */
 struct collective_op low_rank_first(struct low_rank *low_rank, const struct bucket *bucket);
 struct collective_op low_rank_second(struct low_rank *low_rank, const struct bucket *bucket);
 void low_rank_end(struct low_rank *low_rank, const struct bucket *bucket);
 
-/* Return E (count of the model), of which vectors are zero. */
+/* Return E (count of the model), which is zero for tensors that are vectors. */
 const float *low_rank_error(const struct low_rank *low_rank);
 
 #endif

@@ -23,7 +23,7 @@ enum wire {
     WIRES
 };
 
-/* What becomes of a gradient that backward does not compute. */
+/* Treatment of a gradient that backward does not compute. */
 enum unused {
     UNUSED_STOPS, /* reducer_finish() ends the program */
     UNUSED_LEFT_OUT, /* this rank does not sum its bucket: a mistake, after which the calls of the ranks do not fit together */
@@ -88,7 +88,7 @@ void reducer_shadow(struct reducer *reducer);
 /* The buckets of the next step. */
 const struct buckets *reducer_buckets(const struct reducer *reducer);
 
-/* What the wire of low rank has not sent yet; NULL if no step had that wire. */
+/* Return the low-rank wire with the errors that it has not sent yet; NULL if no step had that wire. */
 struct low_rank;
 const struct low_rank *reducer_low_rank(const struct reducer *reducer);
 

@@ -15,7 +15,7 @@ struct world;
 
 enum { NCCL_SLOTS = COLLECTIVE_STARTED_MOST + 1 }; /* started operations, and a blocking one */
 
-/* What the watch knows of an engine. */
+/* An engine as the watch sees it. */
 struct nccl_watched {
     struct world *world;
     ncclComm_t comm;

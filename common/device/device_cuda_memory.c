@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What copies need. A static variable, because the functions of device.h take no device. */
+/* Stream, event and buffer for copies. A static variable, because the functions of device.h take no device. */
 static struct {
     cudaStream_t copies; /* from the host, concurrent to the rank's operations */
     cudaEvent_t reached; /* a point of one stream, for which the other waits */

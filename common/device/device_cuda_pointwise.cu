@@ -17,7 +17,7 @@ template <pointwise_op OP> static __device__ float forward_of(float a, float b)
         return gelu_of(a);
 }
 
-/* What an operation reads and writes. Where HALVED, V is 1. */
+/* Operands of an operation: it reads a and b and writes y. V is 1 if HALVED. */
 template <pointwise_op OP, typename T, bool HALVED> struct run_forward {
     const T *a, *b;
     T *y;

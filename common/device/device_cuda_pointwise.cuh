@@ -89,7 +89,7 @@ inline __device__ void hide(float &x)
 #endif
 }
 
-/* Where halves are in a tensor: how often a cell is computed, 0 (it is moved), 1 or 2 times. */
+/* Halves of a tensor: the number of times that a cell is computed, 0 (it is moved), 1 or 2. */
 struct halves {
     enum half half;
     size_t cols, twice; /* cells of a row; how many cells are computed twice */

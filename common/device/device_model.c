@@ -175,7 +175,7 @@ void device_deliver(const struct device_staging_buffer *buffer, size_t bytes)
     (void)buffer, (void)bytes;
 }
 
-/* What the platform file says of this rank's host. Static, because looking up the names takes longer than the rest of a simulated
+/* Costs of this rank's host in the platform file. Static, because looking up the names takes longer than the rest of a simulated
  * pass; SMPI gives each rank its own copy. */
 struct modelled {
     bool is_known;

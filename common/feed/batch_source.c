@@ -18,7 +18,7 @@ struct buffers {
     void *x, *y;
 };
 
-/* What each way does. */
+/* Properties of each way. */
 static const struct way {
     bool reads;     /* into a buffer; else the shard is mapped */
     bool allocates; /* buffer, x and y for each batch */

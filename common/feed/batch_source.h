@@ -46,7 +46,7 @@ struct source_settings {
     void *argument;
 };
 
-/* Bytes that the kernel is told to map at a time: few calls, and none that takes long. */
+/* Bytes per madvise() call: few calls, and none that takes long. */
 enum { SOURCE_ADVICE = 256 << 10 };
 
 /* Tokens of a batch: B x T each, valid until the next call. */
@@ -54,22 +54,22 @@ struct token_pair {
     const void *x, *y;
 };
 
-/* What a source has asked of the kernel and of malloc() since it was opened. */
+/* Batches of a source since it was opened, and its calls of the kernel and of malloc(). */
 struct source_counts {
     uint64_t batches, reads, allocations, advices;
 };
 
 struct batch_source;
 
-/* Open a source at the order's step 0. End the program if a shard cannot be read. Of views, a batch that is not in one piece, because it is
- * shuffled or goes on in the next shard, is copied. */
+/* Open a source at the order's step 0. End the program if a shard cannot be read. SOURCE_VIEWS copies a batch that is not in one
+ * piece, because it is shuffled or goes on in the next shard. */
 struct batch_source *batch_source_open(const struct source_settings *settings);
 void batch_source_close(struct batch_source *source);
 
 /* Return the batch of the next step. */
 struct token_pair batch_source_next(struct batch_source *source);
 
-/* Wait until a helper has made the batch that it was told to make. Other ways make batches only when asked. */
+/* Wait until a prefetching helper has finished its batch. Other ways make a batch only in batch_source_next(). */
 void batch_source_settle(struct batch_source *source);
 
 struct source_counts batch_source_counts(const struct batch_source *source);

@@ -9,14 +9,14 @@ struct widths {
     int in, out;
 };
 
-/* A whole block at once, by vector instructions: first the elements of x, then those of y, a few thousand tokens at a time. Stores into
+/* Copy a whole block by vector instructions: first the elements of x, then those of y, a few thousand tokens at a time. Stores into
  * one array after the other were a seventh faster than into both at once (AMD EPYC). */
 void widen_block(struct widths widths, const void *tokens, void *x, void *y, size_t count);
 
-/* As llm.c does: one loop over x and y, which the compiler vectorizes. */
+/* Copy like llm.c: one loop over x and y, which the compiler vectorizes. */
 void widen_loop(struct widths widths, const void *tokens, void *x, void *y, size_t count);
 
-/* One element after the other, by scalar instructions, for comparison. */
+/* Copy one element after the other by scalar instructions, for comparison. */
 void widen_elements(struct widths widths, const void *tokens, void *x, void *y, size_t count);
 
 /* Copy one token. */

@@ -61,13 +61,13 @@ struct token_window window_order_at(const struct window_order *order, uint64_t r
  * its divisions. */
 void window_order_next(const struct window_order *order, uint64_t rank, struct token_window *window);
 
-/* If published: return the number of batches that rank reads in one pass over all shards. */
+/* Return the number of batches that `rank` reads in one pass over all shards. Only for the published order. */
 uint64_t window_order_pass(const struct window_order *order, uint64_t rank);
 
-/* If exact: return the first row of an epoch; the one before the first row of the next epoch is its last. */
+/* Return the first row of an epoch; its last is the one before the next epoch's first. Only for the exact order. */
 uint64_t window_order_epoch(const struct window_order *order, uint64_t epoch);
 
-/* If exact: return the row that the shuffle puts in a row's place. */
+/* Return the row that the shuffle puts in a row's place. Only for the exact order. */
 uint64_t window_order_shuffled(const struct window_order *order, uint64_t row);
 
 #endif

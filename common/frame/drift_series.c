@@ -22,7 +22,7 @@ static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4, JITTER_S = 4;
  * eager operation said 52 to 97 ns (2026-11-27). So a round takes the probes near it, and rounds differ as the probes do. */
 static const double OWN_S = 2;
 
-/* What a probe says of a part, and how much that counts; weight 0: it did not measure the part. */
+/* A probe's value of a part, and its weight; weight 0: the probe did not measure the part. */
 struct reading {
     double value, weight;
 };

@@ -43,8 +43,8 @@ const struct options *lab_case(const struct lab *lab, int i, const char **name);
  * restarted with this rank's share. */
 bool lab_next_block(struct lab *lab, struct options *options);
 
-/* In a lab whose blocks open their models: this is the block's, until its last step is done. Its losses and parameters are then the
- * block's result. */
+/* Take `zero` as the model of the block until its last step is done, in a lab whose blocks open their models. Its losses and
+ * parameters are then the block's result. */
 void lab_trains_divided(struct lab *lab, struct zero *zero);
 
 /* Return the collective of the block's ranks. */

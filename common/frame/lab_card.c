@@ -22,7 +22,7 @@ static char *card_key_of(const struct lab *lab)
     return key;
 }
 
-/* On rank 0: print what the numbers below were measured on. */
+/* On rank 0: print the platform, device and hosts of the numbers below. */
 static void print_card(const struct lab *lab)
 {
     if (world_is_simulated())

@@ -116,7 +116,7 @@ static void read_options(struct lab *lab, struct options *base, int argc, char *
     cases_choose(&lab->cases, lab->spec, lab->tables, base, argc, argv);
 }
 
-/* If the options ask for something else than ranks (lab_spec.h), do that and exit. */
+/* Do what the options ask for instead of running ranks (lab_spec.h), if anything, and exit. */
 static void do_instead(const struct lab_spec *spec, const struct options *base)
 {
     const struct run *run = (const struct run *)base;

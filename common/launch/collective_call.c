@@ -5,7 +5,7 @@ const char *const collective_names[COLLECTIVE_KINDS] = {
     [BROADCAST] = "broadcast",   [SEND_RECEIVE] = "send-receive", [BARRIER] = "barrier",
 };
 
-/* Of many ranks print the first few. */
+/* Print the group and the first few of its ranks. */
 void collective_call_print_group(FILE *out, const struct collective_call *call)
 {
     enum { SHOWN = 6 };

@@ -160,7 +160,7 @@ static void divide(struct desync *d, const struct rank_record *record, int count
     free(party);
 }
 
-/* If two parties are equal, the one at fault is that which called something else at this place of the step before. */
+/* Blame, of two parties of equal size, the one that called something else at this place of the step before. */
 static void break_tie(struct desync *d)
 {
     d->is_tie = d->usual.ranks == d->odd.ranks;

@@ -20,7 +20,7 @@
 #include "launch/collective_call.h"
 #include "launch/flight_recorder.h"
 
-/* What a rank recorded. */
+/* State of a rank, and its last calls. */
 struct rank_record {
     int rank;
     bool is_gone, has_finished; /* its process ended: anyhow, or normally */

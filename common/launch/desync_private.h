@@ -14,7 +14,7 @@ struct party {
     const struct rank_record *first;
 };
 
-/* What is wrong. */
+/* The difference between the ranks' calls. */
 struct desync {
     enum desync_kind kind;
     bool is_tie;     /* nothing tells which party is at fault */

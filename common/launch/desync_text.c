@@ -196,7 +196,7 @@ static void say_crossed(FILE *out, const struct desync *d)
     fputs("; cure: one order of groups for all ranks", out);
 }
 
-/* Nothing tells which party is at fault. */
+/* Name both parties, because nothing shows which is at fault. */
 static void say_tie(FILE *out, const struct desync *d)
 {
     print_ranks(out, &d->usual);

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* A rank that waits for a call is in it, and thus has made it. */
+/* Add the call that a rank waits in to the calls that it has made. */
 static void add_inside(struct rank_record *r)
 {
     for (int i = 0; i < r->calls; i++)
@@ -18,7 +18,7 @@ static void add_inside(struct rank_record *r)
         r->call[r->calls++] = r->inside;
 }
 
-/* What a rank is in is read before its calls: so a rank is not taken for one that waits and has not made a call that it has. */
+/* Read a rank's current call before its last calls. The other order could miss a call that the rank makes in between. */
 static struct rank_record *read_ranks(const struct flight_recorder *recorder, int *count)
 {
     const int ranks = flight_recorder_ranks(recorder);
@@ -40,7 +40,7 @@ static struct rank_record *read_ranks(const struct flight_recorder *recorder, in
     return record;
 }
 
-/* Return what does not fit together at this moment; NULL if nothing. */
+/* Return a message about calls that differ at this moment; NULL if none do. */
 static char *look(const struct flight_recorder *recorder, bool *is_settled)
 {
     int count;

@@ -120,8 +120,8 @@ static int write_hosts(const struct platform *platform, int processes)
     return descriptor;
 }
 
-/* On a modelled machine nothing is computed. All ranks then send from the same memory, and SMPI buffers no message until its
- * receiver comes. With such buffers, 256 ranks with messages of 49 kB for one another took 8 GB. */
+/* Add the options for the device. A modelled machine computes nothing, so all ranks send from the same memory, and SMPI buffers no
+ * message until its receiver comes. With such buffers, 256 ranks with messages of 49 kB for one another took 8 GB. */
 static void add_device_words(struct job_command *c, bool is_modelled)
 {
     add_word(c, memory_text("--cfg=smpi/send-is-detached-thresh:%d", is_modelled ? 4096 : 65536));

@@ -38,7 +38,7 @@ void loader_restart(struct loader *loader, struct share share, int ahead, float 
 /* Wait until no fetch runs ahead. */
 void loader_settle(struct loader *loader);
 
-/* Until the next restart, scale each sample's gradient by 1 / samples of the share. */
+/* Scale each sample's gradient by 1 / samples of the share, until the next restart. */
 void loader_average_own_samples(struct loader *loader);
 
 /* Return the next batch, valid until the next call. A fetch begins with stall `held_up`, then gathers its samples. With

@@ -40,8 +40,8 @@ struct model_type {
     void *(*open)(const union model_settings *settings, struct batch_most most);
     void (*close)(void *state);
     struct memory_estimate (*memory)(const union model_settings *settings, struct batch_most most);
-    /* For a model that does not keep all activations: the first layer whose forward runs again, up to `layer`, before backward of `layer`;
-     * layer + 1: none. And the floating-point operations that a layer's backward itself computes again. NULL: it keeps all. */
+    /* Return the first layer whose forward runs again, up to `layer`, before backward of `layer` (layer + 1: none); and the floating-point
+     * operations that a layer's backward itself computes again. NULL: the model keeps all activations. */
     int (*again_from)(const union model_settings *settings, int layer);
     double (*flops_again)(const union model_settings *settings, struct work work, int layer);
     /* Compute a layer's pass. Forward of the last layer writes its loss to losses_next(). */

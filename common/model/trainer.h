@@ -35,7 +35,7 @@ void trainer_restart(struct trainer *trainer, struct share share, int ahead, flo
 /* Wait until the loader fetches nothing ahead. Its last fetch of a block is one that no step waits for. */
 void trainer_settle(struct trainer *trainer);
 
-/* Until the next restart, scale gradients to means over this rank's own samples: a rank that trains alone needs no sum. */
+/* Scale gradients to means over this rank's own samples, until the next restart: a rank that trains alone needs no sum. */
 void trainer_average_own_samples(struct trainer *trainer);
 
 /* Train: the next batch (loader_next() with this stall), the passes, and the optimizer's step. */

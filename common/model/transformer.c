@@ -183,7 +183,7 @@ static void refuse(const union model_settings *settings, const struct run *run)
 
 /* --- passes -------------------------------------------------------------------------------------------------------- */
 
-/* What the passes of a layer share: its activations, and its parameters and gradients by group. */
+/* Arguments of a layer's passes: its activations, parameters and gradients. */
 struct pass {
     struct activations *a;
     int block;          /* number of a block; -1: another layer */

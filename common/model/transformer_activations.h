@@ -37,7 +37,7 @@ struct activations {
     float *scratch; /* scratch of device_attention() */
 };
 
-/* What struct model_type asks of a type, under the same names. */
+/* Functions of struct model_type, under the same names. */
 void *transformer_open(const union model_settings *settings, struct batch_most most);
 void transformer_close(void *state);
 struct memory_estimate transformer_memory(const union model_settings *settings, struct batch_most most);

@@ -111,7 +111,7 @@ void worker_loader_close(struct worker_loader *l)
     free(l);
 }
 
-/* On a modelled machine: let the time of the transform of `samples` pass. */
+/* Let the time pass in which a modelled machine transforms `samples` samples. */
 static void charge_transform(const struct worker_loader *l, int samples)
 {
     const double each = world_property_number(WORK_OWN_COST WORKER_LOADER_TRANSFORM, 0);
@@ -119,7 +119,7 @@ static void charge_transform(const struct worker_loader *l, int samples)
         world_burn_cpu(each * l->plan.rounds * l->set.words * samples);
 }
 
-/* On a modelled machine: let the time of taking a worker's batch pass. */
+/* Let the time pass in which a modelled machine takes a worker's batch. */
 static void charge_take(void)
 {
     const double seconds = device_computes() ? 0 : world_property_number(WORK_OWN_COST WORKER_LOADER_TAKE, 0);

@@ -20,7 +20,7 @@ enum { WORKER_LOADER_MOST = 64, WORKER_LOADER_AHEAD = 2 };
 
 struct worker_loader;
 
-/* How batches are made. */
+/* Settings for making batches. */
 struct worker_loader_plan {
     int workers;
     struct stall per_sample;
@@ -51,7 +51,7 @@ const struct batch *worker_loader_next(struct worker_loader *loader);
 /* Let the workers drop what they make, and wait until they rest. */
 void worker_loader_settle(struct worker_loader *loader);
 
-/* Since the restart: seconds in worker_loader_next(), and batches that were not ready when asked for. With 0 workers none is ready. */
+/* Waits since the restart: seconds in worker_loader_next(), and batches that were not ready when taken. With 0 workers none is ready. */
 struct worker_loader_waits {
     double seconds;
     int taken, empty;

@@ -46,7 +46,7 @@ struct cost {
 };
 extern const char *const cost_terms[COST_TERMS];
 
-/* How many times as long as for another model of its type a model takes: each term of a pass, and an update. */
+/* Factors of a model's costs over those of another model of its type: of each term of a pass, and of an update. */
 struct cost_scale {
     double term[COST_TERMS], update;
 };

@@ -6,11 +6,11 @@
 
 #include <stdio.h>
 
-/* On rank 0, after a block: keep the activations by layer, as its ledger has them. */
+/* Keep the activations by layer from this rank's ledger. Call it on rank 0 after a block. */
 void memory_table_take_layers(struct outcome *outcome);
 
-/* Write what the rank that holds most held in a case, as columns in MB: each owner, all that were predicted, and as predicted. Blank if it was
- * not counted. */
+/* Write the memory of the rank that holds most in a case, as columns in MB: each owner, the sum of those predicted, and its prediction.
+ * Blank if it was not counted. */
 void memory_table_columns(struct csv *csv, const struct outcome *outcome);
 
 /* Write memory.csv: a row per case, place and owner, and ranks that hold the same. */

@@ -30,7 +30,7 @@ struct async_helper {
 /* Helpers of this process that are at work. One of a few threads, each of which knows only its own jobs, must know whether a core is left. */
 static atomic_int working;
 
-/* On the core of a rank that computes: go to another one. Linux wakes a thread on the core where it ran last, and looks for an idle one only
+/* Move away from the core of a rank that computes. Linux wakes a thread on the core where it ran last, and looks for an idle one only
  * where there are many: on two cores (Linux 6.18, 2026-11-28), some workers stayed on their rank's core for all steps of a block, and
  * took it for the 0.15 ms that they needed for a batch while the other core was idle. */
 static void leave_rank(const struct async_helper *h)

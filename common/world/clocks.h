@@ -15,7 +15,7 @@
 
 struct world;
 
-/* At the time `here` of this host's clock, rank 0's clock was `ahead` by that much, with this `error`. All in seconds. */
+/* Offset of rank 0's clock: `ahead`, within `error`, when this host's clock showed `here`. All in seconds. */
 struct comparison {
     double here, ahead, error;
 };

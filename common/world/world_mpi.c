@@ -89,7 +89,7 @@ struct world *world_open(double timeout)
     set_defaults();
     struct watchdog *watchdog = watchdog_open(!job_is_watched(), timeout);
     int provided = 0;
-    /* Where no supervisor watches, the watchdog's thread may have to call MPI_Abort() beside the rank's own call. */
+    /* Without a supervisor, the watchdog's thread may have to call MPI_Abort() while the rank is in another call. */
     const int wanted = job_is_watched() ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE;
     MPI_Init_thread(NULL, NULL, wanted, &provided);
     if (provided < MPI_THREAD_FUNNELED)

@@ -217,7 +217,7 @@ slow_link()
     local transfer
     transfer=$(cell $results comm_kept_ws4 transfer_ms)
     between "$name" transfer "$transfer" 39 1000
-    # So must the 6 MiB of the card's all-reduce: 125.8 ms. Noise can only make it longer.
+    # The 6 MiB of the card's all-reduce must take 125.8 ms. Noise can only make it longer.
     between "$name" "the card's all-reduce" "$(sed -n 's/^allreduce_s,2,6291456,//p' pair/machine.csv)" 0.12 10
     between "$name" wait "$(cell $results comm_kept_ws4 wait_ms)" 0 "$(awk "BEGIN { print $transfer / 2 }")"
 }

@@ -30,7 +30,7 @@ held() # LINE: its gigabytes
     awk '{ print $(NF - 3) }' <<<"$1"
 }
 
-# What fits needs no change; a smaller GPU needs one more, and holds at most 90 % of its memory.
+# A model that fits needs no change; a smaller GPU needs one more, and holds at most 90 % of its memory.
 [[ $(fit 400GB --model llama2-7b --ranks 8) == "no change "* ]] || complain "a model that fits: $(<out)"
 for gb in 160 120 80 40 24; do
     line=$(fit ${gb}GB --model llama2-7b --ranks 8)

@@ -41,7 +41,7 @@ several=()               # options for several ranks, if the lab has one by defa
 candidates=() # options that name cases, if the lab hides another one without
 verdict=      # " verdict.csv", if a quiz writes it
 
-# On the machine of round numbers (tests/sim).
+# Facts on the machine of round numbers (tests/sim):
 what_if_ms= # the what-if step of the case `asked`, by hand: the baseline's step, plus what all ranks do besides
 
 # shellcheck source=/dev/null

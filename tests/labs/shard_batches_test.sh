@@ -68,7 +68,7 @@ END
 
 # Certificates: 4 x 16 tokens a step; of each shard the published rule drops an end.
 run 1 --shards 'mixed/*' --batch-size 2 --seq-len 8 --ranks 4 --certify
-# Of B_0000.bin, which has 801 tokens, rank 0 reads 12 batches. Rank 3 reads 11, because 48 + 12 * 64 + 1 > 801: so the 12th step ends at 752.
+# Rank 0 reads 12 batches of B_0000.bin, with 801 tokens. Rank 3 reads 11, because 48 + 12 * 64 + 1 > 801: so the 12th step ends at 752.
 cat >wanted <<'END'
 epoch of 3451 tokens in 203 windows: 3248 read once, 203 missing, 0 repeated
 missing: B_0000.bin, tokens 752 to 800

@@ -149,8 +149,8 @@ TEST(the_formulas_by_hand)
     assert_true(fabs(found / by_hand - 1) < 1e-9);
 }
 
-/* Of the gather, ranks 1 and 2 of four have the sum 6 and 3 ms before ranks 3 and 0: 2.25 ms in the mean. Of five ranks that double, ranks 1, 2
- * and 3 have it 3 ms before ranks 0 and 4. */
+/* With the gather, ranks 1 and 2 of four have the sum 6 and 3 ms before ranks 3 and 0: 2.25 ms in the mean. With doubling, ranks 1, 2
+ * and 3 of five have it 3 ms before ranks 0 and 4. */
 TEST(ranks_that_have_the_sum_early_wait)
 {
     const struct {

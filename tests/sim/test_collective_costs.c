@@ -42,7 +42,7 @@ enum { ATTEMPTS = 6 };
 
 static struct world *world;
 
-/* What real ranks train between two calls, so that caches and arrivals are as on the card. */
+/* Training of real ranks between two calls, so that caches and arrivals are as on the card. */
 static struct run run;
 static struct shape_bench *bench;
 static const struct workload workload = { .type = &mlp_type, .of.mlp = { 64, 64, 64, 3 } }; /* small */

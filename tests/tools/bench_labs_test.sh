@@ -150,7 +150,7 @@ test_twelve()
         "$(grep '^ours' order | sort | uniq -c | awk '{ print $1, $3 }')"
 }
 
-# What others take of a start decides whether it is repeated, and its time does not.
+# The share that others take of a start decides whether it is repeated; its time does not.
 test_guard()
 {
     local times

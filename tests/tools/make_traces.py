@@ -41,7 +41,7 @@ def by_rank(words, kind):
 
 
 class Schedule:
-    """When everything happens, in ms on one true clock."""
+    """Times of all events, in ms on one true clock."""
 
     def __init__(self, options):
         self.extra = {}
@@ -72,7 +72,7 @@ class Schedule:
 
 
 class Pipeline:
-    """What each stage does when: (kind, peer or phase, start, end), step by step. Sending costs a stage nothing."""
+    """Actions of each stage, step by step: (kind, peer or phase, start, end). Sending takes no time."""
 
     MICRO_BATCHES = 4
 

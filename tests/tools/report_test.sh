@@ -189,7 +189,7 @@ for page in "$results"/*.html; do
     done
 done
 
-# On the front page question, answer and picture are of one run: that of the first place with the picture.
+# The front page takes question, answer and picture from one run: that of the first place with the picture.
 touch -d '1 hour ago' "$results/platforms/dedicated-cores/01_straggler/charts.csv"
 touch "$results/01_straggler/charts.csv"
 run 0 --results "$results" --sources "$source"

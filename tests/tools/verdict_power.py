@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How often would a wrong formula be noticed? Simulates full runs from recorded rounds and judges each with a wrong prediction.
+"""Measure how often a wrong formula would be noticed. Simulates full runs from recorded rounds and judges each with a wrong prediction.
 
 usage: verdict_power.py CLAIMS EXPECTED RESULTS [RUNS [FACTOR]]
 

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* What a job found. */
+/* Result of a job. */
 struct found {
     atomic_int core; /* -1: it has not begun */
     int sent_to;     /* the core to which the job binds its thread; -1: none */

@@ -215,7 +215,7 @@ TEST(training_lowers_the_loss)
     }
 }
 
-/* What the operations count is what the settings say; a step leaves nothing behind that the next must allocate. */
+/* Operations count the work that the settings imply; a step frees nothing that the next must allocate again. */
 TEST(operations_count_what_the_settings_say)
 {
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
@@ -442,7 +442,7 @@ static struct ledger_sums held(void)
     return sums;
 }
 
-/* Beyond the tensors there are a sum and the moments of a norm. */
+/* A branch also holds a sum and the moments of a norm, besides its tensors. */
 TEST(memory_is_what_it_says)
 {
     enum { ROWS = 64, COLS = 2000 };

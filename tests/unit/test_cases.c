@@ -71,7 +71,7 @@ TEST(brief_steps_are_measured_in_long_windows)
     assert_int_equal(measured[2], 2);
 }
 
-/* Of ranks that take turns on a core, one step is measured; but a step of 4 ms is brief, though all ranks need 16 ms for it. */
+/* Ranks that take turns on a core measure one step; but a step of 4 ms is brief, though all ranks need 16 ms for it. */
 TEST(steps_of_ranks_that_take_turns_are_brief_too)
 {
     int measured[3];

@@ -690,7 +690,7 @@ TEST(a_barrier_waits_for_all)
     collective_close(c);
 }
 
-/* Nothing supervises these ranks, so the watchdog's thread may have to call MPI_Abort() beside the rank's own call. */
+/* These ranks have no supervisor, so the watchdog's thread may have to call MPI_Abort() while the rank is in another call. */
 TEST(mpi_can_be_called_by_the_watchdog)
 {
     int provided = MPI_THREAD_SINGLE;

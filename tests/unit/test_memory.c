@@ -22,7 +22,7 @@
 
 /* --- the allocators ---------------------------------------------------------------------------------------------- */
 
-/* Of each thread: the watchdog's looks at the ranks' calls every half second and takes memory for that, outside of any step. */
+/* Requests of one thread: the watchdog's thread takes memory every half second, to compare the ranks' calls, outside of any step. */
 static _Thread_local struct {
     int calls;
     size_t bytes; /* total of all requests; free() does not reduce it */

@@ -46,7 +46,7 @@ TEST(a_pool_grows)
     pool_close(pool);
 }
 
-/* What a pool keeps is not in use, and makes no peak. */
+/* Memory that a pool keeps is not in use, and makes no peak. */
 TEST(a_peak_is_of_what_is_in_use)
 {
     struct pool *pool = pool_open();

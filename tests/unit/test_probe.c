@@ -163,7 +163,7 @@ TEST(a_card_has_its_reference)
     assert_true(off > -1e-9 && off < 1e-9);
 }
 
-/* What other programs take, as the harness is told: nothing, unless a test says so. Other tests may run meanwhile. */
+/* Seconds of other programs that the harness sees: 0 unless a test sets them, since other tests may run meanwhile. */
 static double by_others;
 double __wrap_interference_by_others(void);
 double __wrap_interference_by_others(void)
@@ -177,7 +177,7 @@ double __wrap_interference_run_queue_delay(void)
     return 0;
 }
 
-/* And what the host of the virtual machine takes: seconds between two readings. */
+/* Steal time that the harness sees: seconds between two readings. */
 static double stolen_each_time;
 double __wrap_interference_steal_time(const char *root);
 double __wrap_interference_steal_time(const char *root)
@@ -230,7 +230,7 @@ TEST(a_patient_sweep_repeats_disturbed_calls)
     }
 }
 
-/* In every second turn another program has the core. */
+/* Return 100, disturbed by another program, in every second call; else 1. */
 static double half_disturbed(const struct own_where *where, int which)
 {
     static int times;
@@ -295,7 +295,7 @@ static double rate(const struct own_where *where, int which)
     return turn++ % 2 ? 6 : 2;
 }
 
-/* What is slow in every second turn has the mean of the seconds, not of the rates. */
+/* A rate that is slow in every second turn is the mean of the seconds, not of the rates. */
 TEST(a_rate_is_a_mean_of_seconds)
 {
     static const struct own_cost list[] = { { "rate", OWN_RATE, "", "", 1, 0, rate, 0 }, { 0 } };

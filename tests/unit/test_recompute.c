@@ -60,7 +60,7 @@ TEST(gradients_are_the_same_to_the_bit)
     }
 }
 
-/* What a step of BLOCKS blocks holds at its peak, and what its pool keeps then, is what the model says. */
+/* The peak memory of a step of BLOCKS blocks, and the memory that its pool keeps then, are as the model says. */
 TEST(memory_is_what_it_says)
 {
     static const enum memory_owner owners[] = { MEMORY_PARAMETERS, MEMORY_MOMENTS, MEMORY_ACTIVATIONS, MEMORY_CACHED };

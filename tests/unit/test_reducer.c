@@ -231,7 +231,7 @@ TEST(buckets_start_in_order_as_soon_as_they_are_ready)
     assert_int_equal(started_during_backward(waits), 0);
 }
 
-/* What was sent in all steps, and the errors that all ranks still have, is the sum of all gradients. Parameters do not change. */
+/* The sum of all sent gradients and of the errors that the ranks still have is the sum of all gradients. Parameters do not change. */
 TEST(what_low_rank_leaves_out_is_sent_later)
 {
     const struct workload workload = mlp_of(3);

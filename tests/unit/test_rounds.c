@@ -142,7 +142,7 @@ TEST(a_quick_run_repeats_no_block)
 
 /* --- drift ------------------------------------------------------------------------------------------------------------ */
 
-/* Of local steps the nearest probes count, of a transfer also those a second away, and those of another minute not at all. */
+/* The nearest probes count for local steps; for a transfer also those a second away; those of another minute do not count. */
 TEST(drift_is_a_mean_of_the_probes_around)
 {
     struct drift_points points = { 0 };

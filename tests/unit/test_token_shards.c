@@ -169,7 +169,7 @@ TEST_IN_FOLDER(tokens_are_no_header)
     free(path);
 }
 
-/* Beyond 2^31 and 2^32 bytes: a file of three thousand million tokens, of which only a few are stored. */
+/* Read beyond 2^31 and 2^32 bytes: a sparse file of three thousand million tokens. */
 TEST_IN_FOLDER(large_files_are_read_at_their_end)
 {
     const uint64_t tokens = UINT64_C(3000000000);

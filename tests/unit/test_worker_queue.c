@@ -155,7 +155,7 @@ TEST(parameters_are_those_of_named_numbers)
     assert_near(post.asleep, 620.3789e-3, 1e-7);
     assert_near(post.start, 7.31e-3, 1e-9);
     assert_near(post.first, 174.2349e-3, 1e-7);
-    /* Of steps 2 to 19, those with odd numbers from 5 on wait for the same worker: 8 batches in 18 steps; 4 in steps 2 to 11. */
+    /* In steps 2 to 19, those with odd numbers from 5 on wait for the same worker: 8 batches in 18 steps; 4 in steps 2 to 11. */
     assert_within(post.plain_fixed + 256 * post.plain_per_sample, 3.20212e-3 * 18 / 8, 1e-3);
     assert_within(post.plain_fixed + 1024 * post.plain_per_sample, 9.55942e-3 * 18 / 8, 1e-3);
     gpu_post_close(&post);

@@ -27,7 +27,7 @@ static void send_too_much(const void *call)
     }
 }
 
-/* As an int the count would be negative. */
+/* The count would be negative as an int. */
 TEST(more_bytes_than_mpi_counts_are_refused)
 {
     static const enum call calls[] = { BROADCAST, GATHER, ALL_GATHER };

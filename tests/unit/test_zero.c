@@ -162,7 +162,7 @@ TEST(messages_are_those_of_the_formula)
                                  counted(calls[kind], &workloads[w], plans[i], world_size(world))) < 0.5);
 }
 
-/* Of a model without many small layers: 2 P per rank in stages 0 to 2, 3 P in stage 3, times (n - 1) / n. */
+/* Each rank sends 2 P in stages 0 to 2 and 3 P in stage 3, times (n - 1) / n, of a model without many small layers. */
 TEST(stage_3_sends_half_as_much_again)
 {
     const struct workload mlp = stacked_mlp;

@@ -1,4 +1,4 @@
-/* How often the diagnosis of a hanging job is right: 50 mistakes that lab 09 makes on purpose, drawn by seed.
+/* breaks: measures how often the diagnosis of a hanging job is right: 50 mistakes that lab 09 makes on purpose, drawn by seed.
  *
  * Each is a job of its own: `09_ddp_inside --break WORD` with a drawn mistake, number of ranks, rank, step, and size of buckets. Its one line
  * is right if it names the mistake, the rank and the step; the launcher tells how long after the mistake it came. The same mistakes are then

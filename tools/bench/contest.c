@@ -17,7 +17,7 @@
 
 enum { SCRATCH_BYTES = 64 << 20, PEERS_MOST = 4 }; /* tables, spans and trace of two labs take about 10 MB */
 
-/* Where to look for the system's PyTorch: on many machines another Python precedes Debian's in PATH. */
+/* Commands that may have the system's PyTorch: on many machines another Python precedes Debian's in PATH. */
 static const char *const pythons[] = { "python3", "/usr/bin/python3" };
 enum { PYTHONS = sizeof pythons / sizeof *pythons };
 

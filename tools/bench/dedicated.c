@@ -48,7 +48,7 @@ struct launch {
     double phase[CASES][PHASES], step[CASES];
 };
 
-/* Where and how a side of a pair runs: options of the lab, and the folder below --out in which its summary is. */
+/* A side of a pair: options of the lab, and the folder below --out in which its summary is. */
 struct side {
     const char *words[6], *folder;
 };

@@ -17,7 +17,7 @@
 
 enum { SHARDS = 2, SHARD_TOKENS = 16 << 20, TOKENS = 8192, TORCH_BATCHES = 400, SCRATCH_BYTES = 80 << 20, MOST = 16 };
 
-/* What a start of token_ladder has printed. */
+/* Output of a start of token_ladder. */
 struct ladder {
     int count;
     struct line {
@@ -39,7 +39,7 @@ static void make_shards(const char *folder)
     }
 }
 
-/* What is started. */
+/* A program to start. */
 struct start {
     char *command;
     struct ladder *ladder; /* of token_ladder, or */

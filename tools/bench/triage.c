@@ -1,4 +1,4 @@
-/* How often the verdict of lab 07 is right: hidden mixtures of causes, 200 on a modelled machine and 40 on this one.
+/* triage: measures how often the verdict of lab 07 is right: hidden mixtures of causes, 200 on a modelled machine and 40 on this one.
  *
  * Each is a run of `07_triage --blind` with a seed of its own: the lab draws causes and shares, one of which leads by at least 15 points,
  * sizes the step by the machine card, makes its changes, and says what bounds the step. The truth is what was drawn. The modelled machine
@@ -28,7 +28,7 @@ static const char LAB[] = "07_triage";
 static const char *const causes[CAUSES + 1] = { "data", "launches", "memory", "compute", "undetermined" };
 static const double NEAR = 10; /* points */
 
-/* Of rounds. Shares of memory and compute are noisy: their factor of two makes the variance four times as large. */
+/* Seconds of rounds for a fault. Shares of memory and compute are noisy: their factor of two makes the variance four times as large. */
 static const char HERE_SECONDS[] = "16";
 
 /* A core of a desktop and its memory, as lab 07 measures them (rounded): costs of training, of a branch, and of the transform. */

@@ -10,7 +10,7 @@
 
 enum finding_kind { NO_FINDING, DIFFERENT, MISSING, NO_DUMP, STALLED, CONTRADICTION };
 
-/* What is wrong in a group, at its first wrong collective. */
+/* Mistake in a group, at its first wrong collective. */
 struct finding {
     enum finding_kind kind;
     const struct flight_team *team;

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What makes a step slow, with the lesson that tries what helps, and the switches of PyTorch to try. */
+/* Causes of slow steps, with the lesson that tries the remedies, and the PyTorch settings to try. */
 enum cause { DATA, COMPUTE, HOST, SKEW, TRANSFER, OWN_WORK, CAUSES, UNKNOWN = CAUSES };
 static const struct {
     const char *lesson, *remedy;

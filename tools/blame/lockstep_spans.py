@@ -214,7 +214,7 @@ class Spans:
 
 
 def all_reduce(process_group, bucket):
-    """What DDP does without a hook: start to average the bucket over ranks."""
+    """Start to average the bucket over ranks, as DDP does without a hook."""
     buffer = bucket.buffer().div_(process_group.size())
     return dist.all_reduce(buffer, group=process_group, async_op=True).get_future()
 

@@ -58,7 +58,7 @@ static struct spans_row *join_phases(const struct spans_lanes *b, struct spans_l
     return open;
 }
 
-/* By begin, then by end: sums that were over when a rank asked for them come before the one that it waits for. */
+/* Order by begin, then by end: sums that were over when a rank asked for them come before the one that it waits for. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct spans_row *x = *(struct spans_row *const *)a, *y = *(struct spans_row *const *)b;

@@ -18,7 +18,7 @@ void trace_events_close(struct trace_events *events);
  * it. */
 char *trace_events_parse(struct trace_events *events, const unsigned char *block, size_t size, size_t byte);
 
-/* At the end of the text: true if the JSON is complete. */
+/* True if the JSON is complete. Call it at the end of the text. */
 bool trace_events_are_complete(struct trace_events *events);
 
 /* True if the JSON has a list of events. */

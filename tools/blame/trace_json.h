@@ -40,7 +40,7 @@ struct trace_group {
     int64_t size;
 };
 
-/* What the trace says about its rank. Keys may follow the events, so the head is complete only at the end. */
+/* Description of a trace's rank. Keys may follow the events, so the head is complete only at the end. */
 struct trace_head {
     int64_t rank, world_size; /* -1: unknown */
     char backend[32], host[256];

@@ -18,7 +18,7 @@
 
 enum { EXPRESSION_TEXT = 160 };
 
-/* Why an expression has no value, worst last. */
+/* Reasons why an expression has no value, worst last. */
 enum trouble {
     NO_TROUBLE,
     BLANK_CELL,
@@ -26,7 +26,7 @@ enum trouble {
     MALFORMED,    /* unknown column or setting, or a syntax error: wrong for any run */
 };
 
-/* Where to read, and what was found. Several expressions may share a reading. */
+/* Tables to read from, and the worst trouble so far. Several expressions may share a reading. */
 struct reading {
     const struct csv_table *table; /* summary.csv */
     int row;                       /* row of a plain COLUMN; -1 if its case was not run */

@@ -9,10 +9,10 @@
 
 #include <stdbool.h>
 
-/* Of each text of a judgement. */
+/* Bytes of each text of a judgement. */
 enum { JUDGEMENT_TEXT = EXPRESSION_TEXT };
 
-/* Instead of a row of summary.csv. */
+/* Values of `row` that are no row of summary.csv. */
 enum { ROW_NOT_RUN = -1, ROW_ALL = -2 };
 
 struct judgement { /* one claim about one case, or about all together */
@@ -21,7 +21,7 @@ struct judgement { /* one claim about one case, or about all together */
     enum verdict verdict;
     struct sides shown;          /* by rounds: means */
     char reason[JUDGEMENT_TEXT]; /* why a side has no value, or the claim cannot be tested or told */
-    /* Of claims that are judged round by round; else evidence.rounds is 0. */
+    /* Evidence of claims that are judged round by round; else evidence.rounds is 0. */
     struct evidence evidence; /* from undisturbed rounds */
     struct distance distance;
     int more_rounds;        /* too noisy or disturbed: further rounds that may decide; else 0 */

@@ -86,13 +86,13 @@ static bool is_constant(const struct evidence *e)
     return has_variance(e) && e->variance <= e->rounding * e->rounding;
 }
 
-/* Of ln(chi² / n), chi² with n degrees of freedom. */
+/* Moments of ln(chi² / n), chi² with n degrees of freedom. */
 struct log_moments {
     double mean;     /* digamma(n / 2) - ln(n / 2) */
     double variance; /* trigamma(n / 2) */
 };
 
-/* Return those of n = 1 … most >= 2 in new memory, by recurrences from n = 1 and 2 (DLMF 5.4.12, 5.4.13, 5.5.2, 5.15.5). */
+/* Return the moments for n = 1 … most >= 2 in new memory, by recurrences from n = 1 and 2 (DLMF 5.4.12, 5.4.13, 5.5.2, 5.15.5). */
 static struct log_moments *tabulate_log_moments(int most)
 {
     const double EULER = 0.57721566490153286;
@@ -108,7 +108,7 @@ static struct log_moments *tabulate_log_moments(int most)
     return m;
 }
 
-/* What a claim's variance says about its pool. */
+/* Evidence of a claim's variance about the noise of its pool. */
 struct scatter {
     double z;     /* ln(variance) without the bias of an estimate from few rounds */
     double error; /* variance of z for a given noise */

@@ -67,7 +67,7 @@ struct quantiles {
     double green[VERDICT_FREEDOM_MOST + 1], red[VERDICT_FREEDOM_MOST + 1];
 };
 
-/* How far the quantity lies above the value, and half of the 90 % interval of that; in percent of the value, or in ms. */
+/* Distance of the quantity above the value, and half of its 90 % interval; in percent of the value, or in ms. */
 struct distance {
     double off, plus_minus;
     bool is_percent;

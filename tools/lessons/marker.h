@@ -8,7 +8,7 @@
 #include "lesson_text.h"
 #include "runs.h"
 
-/* What is wrong in a text. Each line names a file and a line. */
+/* Check of a text, which counts complaints. Each complaint names a file and a line. */
 struct check {
     const struct lesson_text *text;
     struct runs *runs;

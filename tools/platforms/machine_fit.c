@@ -104,7 +104,7 @@ struct machine machine_fit_alone(const struct machine_fit *f)
 
 /* --- the step of a row -------------------------------------------------------------------------------------------- */
 
-/* What the ranks of a row do in one step, in milliseconds. */
+/* Work of the ranks of a row in one step, in milliseconds. */
 struct step_work {
     int ranks;
     double capacity;            /* ranks that run at full speed together */

@@ -158,7 +158,7 @@ def children_seconds():
 
 
 class Others:
-    """What other programs use, as a share of the machine's cores."""
+    """Use of the machine's cores by other programs, as a share of all cores."""
 
     def __init__(self):
         self.began, self.busy, self.own = time.monotonic(), busy_seconds(), children_seconds()

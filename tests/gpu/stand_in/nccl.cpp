@@ -58,7 +58,7 @@ enum kind : int { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, MESSAGE };
 
 static const char *const kind_names[] = { "all-reduce", "all-gather", "reduce-scatter", "broadcast", "message" };
 
-/* What all ranks of an operation must agree on. */
+/* Properties on which all ranks of an operation must agree. */
 struct label {
     enum kind kind;
     int root;     /* of a broadcast, else 0 */
