@@ -77,7 +77,7 @@ note() # WHAT finished|failed|skipped REASON: for the report
     notes+=("\"${1//\"/\"\"}\",$2,\"${3//\"/\"\"}\"")
 }
 
-problem() # WHAT TEXT [REASON]: goes on, but neither forgets nor forgives
+problem() # WHAT TEXT [REASON]: print and keep the problem, and continue; the run fails at the end
 {
     printf 'run_all.sh: %s\n' "$2" >&2
     problems+=("$2")
@@ -706,7 +706,7 @@ run_of_lesson() # LAB PLACE OPTION...
     return 0
 }
 
-draw_lesson() # LAB: its pictures, and whose they are
+draw_lesson() # LAB: draw its pictures, and write the run of each to pictures.csv
 {
     local place chart folder picture drawn=notebooks-md/runs/pictures.csv
     mkdir -p notebooks-md/runs

@@ -45,7 +45,7 @@ double exposed_seconds(const struct options *o, const struct card *card, double 
     return predict_exposed(starts.before, starts.seconds, starts.count);
 }
 
-/* Seconds of sums that the ranks' cores carry within backward, in its later calls to the library: those that are ready before its end. */
+/* Return the seconds of sums that the ranks' cores carry within backward, in its later calls to the library: sums ready before its end. */
 static double carried_seconds(const struct options *o, const struct card *card, double passes)
 {
     const struct starts starts = starts_of(o, card, passes);
@@ -55,7 +55,7 @@ static double carried_seconds(const struct options *o, const struct card *card, 
     return o->calls_library ? card->transfer_core * seconds : 0;
 }
 
-/* Seconds of summing so many bytes of floats. */
+/* Return the seconds of summing `bytes` of floats. */
 static double sum_seconds(const struct options *o, const struct card *card, double bytes)
 {
     return o->wire == TYPE_BF16 ? bf16_sum_seconds(card, o->run.ranks, bytes / 2)

@@ -8,8 +8,8 @@
 struct options {
     struct run run;
     struct workload model;
-    int micro_batches; /* the small batch: one batch cut into so many */
-    int times;         /* the larger batch: so many times the batch */
+    int micro_batches; /* of the small batch: one batch is cut into these */
+    int times;         /* size of the larger batch, in batches */
     /* Set by the variants: */
     const char *per; /* reference case of the efficiency */
     bool sums_each;  /* sums each micro-batch instead of the step's total */

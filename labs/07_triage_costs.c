@@ -138,7 +138,7 @@ static double time_operation(struct pointwise_back call, bool is_backward, int c
 }
 
 /* Return the seconds of a cell of an operation whose tensors stay in a cache: 4 KiB each in that nearest the core; on a GPU 1 MiB and
- * 4 MiB. So many calls that it does not count how much longer the first ones take after other simulated ranks had the core. */
+ * 4 MiB. CALLS are enough that the slower first ones, after other simulated ranks had the core, do not count. */
 static double operation(const struct own_where *where, int which)
 {
     enum { COLS = 1024, CALLS = 200, ROWS = 256, TIMES_ROWS = 4 };
@@ -227,7 +227,7 @@ static void run_pointwise(const void *call)
     device_pointwise(call);
 }
 
-/* Return bytes per second of y = a + b over three tensors that take so many MiB together: two read and one written, like a triad. */
+/* Return bytes per second of y = a + b over three tensors that take `mib` MiB together: two read and one written, like a triad. */
 static double triad(const struct own_where *where, int mib)
 {
     enum { PASSES = 3, CALLS = 10 };
@@ -245,8 +245,8 @@ static double triad(const struct own_where *where, int mib)
     return pointwise_count_forward(&call).bytes / seconds;
 }
 
-/* Return bytes per second of a replayed chain of operations whose tensors take so many MiB together. It reads again what it wrote a while
- * ago, so it depends on caches otherwise than a triad. If arithmetic limits the sigmoid, its bytes and its time are subtracted. On a
+/* Return bytes per second of a replayed chain of operations whose tensors take `mib` MiB together. It reads again what it wrote a while
+ * ago, so it depends on caches in another way than a triad. If arithmetic limits the sigmoid, its bytes and its time are subtracted. On a
  * GPU, where a replay has launches, those of a triad. */
 static double chain(const struct own_where *where, int mib)
 {
@@ -286,7 +286,7 @@ static double transform(const struct own_where *where, int which)
 }
 
 /* Return the bytes of the first or second cache of a core, as far as the C library knows them; else 0: all tensors count as beyond the
- * first, and no chain as beyond the second. So it is on a GPU, whose tensors meet in its L2 cache. Chains show how much of the caches
+ * first, and no chain as beyond the second. GPUs return 0, because their tensors meet in the L2 cache. Chains show how much of the caches
  * further away belongs to this core: they are shared, in a virtual machine with other guests. */
 static double cache(const struct own_where *where, int level)
 {
@@ -297,8 +297,8 @@ static double cache(const struct own_where *where, int level)
     return bytes > 0 ? (double)bytes : 0;
 }
 
-/* Return the seconds of taking a batch from a worker and letting it begin the next one, between steps so short that the worker sleeps when it
- * is told. Such a step multiplies matrices, and touches parameters, gradients and two moments. */
+/* Return the seconds of taking a batch from a worker and letting it begin the next one, between steps so short that the worker sleeps when
+ * the next batch is requested. Such a step multiplies matrices, and touches parameters, gradients and two moments. */
 static double handoff(const struct own_where *where, int which)
 {
     enum { CALLS = 40, ARRAYS = 4 };

@@ -150,7 +150,7 @@ static double draw_percent(struct random *random, double low, double high)
     return low + 5 * random_below(random, (uint32_t)((high - low) / 5) + 1);
 }
 
-/* Draw one to three causes, of which the first is the largest by at least 15 points, and a step as long as 20 to 60 of the model. */
+/* Draw one to three causes, the first larger than the others by at least 15 points, and a step as long as 20 to 60 of the model. */
 static void draw(struct options *o, struct random *random)
 {
     int cause[CAUSES] = { 0, 1, 2, 3 };

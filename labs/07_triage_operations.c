@@ -37,7 +37,7 @@ static void note(void *context, enum pointwise_op op, bool is_backward)
     watch->last = device_record_event();
 }
 
-/* Add up the seconds of a step, whose operations are done. */
+/* Return the seconds of a finished step, summed by operation. */
 static struct watched add_up(const struct watch *watch)
 {
     struct watched seconds = { 0 };

@@ -57,10 +57,10 @@ struct memory_estimate feed_need(const struct options *o);
 /* Costs of this lab on the machine card (card/own_cost.h), ended by a row without name. */
 extern const struct own_cost token_costs[];
 
-/* Return one of them; 0 for a modelled machine whose file does not have it: tokens then cost nothing there. */
+/* Return a cost by its name; 0 for a modelled machine whose file does not have it: tokens then cost nothing there. */
 double token_cost(const struct card *card, const char *name);
 
-/* The parts of which every way to bring tokens is composed. */
+/* Operations that make up every way to load tokens. */
 enum token_part {
     PART_READ_CALL,     /* a read() of tokens in the page cache, whatever their number, */
     PART_READ_BYTE,     /* and per byte */
@@ -72,17 +72,17 @@ enum token_part {
     PART_WIDEN,         /* and by blocks: from the first cache, */
     PART_MAPPED_WIDEN,  /* and from pages of a mapped shard */
     PART_ALLOCATION,    /* allocating memory and freeing it */
-    PART_HANDOFF,       /* taking a helper's batch, and telling it to make the next one */
+    PART_HANDOFF,       /* taking a helper's batch, and requesting the next one */
     PART_ASK, /* asking for a batch, and reading the clock: not on the card, for it is less than a tenth of a microsecond */
     TOKEN_PARTS
 };
 
-/* Seconds of each. */
+/* Seconds of each part. */
 struct token_parts {
     double of[TOKEN_PARTS];
 };
 
-/* Return those of the machine card; 0 for a modelled machine whose file does not have them: tokens then cost nothing there. */
+/* Return the parts on the machine card; 0 for a modelled machine whose file does not have them: tokens then cost nothing there. */
 struct token_parts parts_on(const struct card *card);
 
 /* Files on which parts are measured: one in memory; or shards whose pages are cached, NULL if all are too small for that. */
@@ -104,13 +104,13 @@ struct parts_shape {
 /* Measure a part. */
 double parts_measure(enum token_part part, struct parts_files *files, const struct parts_shape *shape);
 
-/* Return the seconds of a batch of a way that runs alone, on pages that are not cached; the caller computes for so many seconds between two
- * batches. Storage works ahead of a reader, so the longer the reader is busy between its reads, the less it waits. That is measured here: the
- * shards are evicted, and read with as much other work between reads as the way and its caller have. */
+/* Return the seconds of a batch of a way that runs alone, on pages that are not cached; the caller computes for `between` seconds between
+ * two batches. Storage works ahead of a reader, so the longer the reader is busy between its reads, the less it waits. That is measured
+ * here: the shards are evicted, and read with as much other work between reads as the way and its caller have. */
 double evicted_seconds(const struct token_parts *parts, const struct source_settings *settings, double between);
 
-/* Return the seconds in which a way brings a batch of so many tokens, of pages that are cached and new to the process; apart from slow
- * storage, and without a helper's thread. */
+/* Return the seconds in which a way loads a batch of `tokens` tokens, from pages that are cached and new to the process; without slow
+ * storage and without a helper's thread. */
 double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes);
 
 /* Return the seconds of a batch of a way that runs alone, on warm or cold pages. There is no step beside which a helper could work, so its
@@ -130,11 +130,11 @@ void write_shuffle(struct lab *lab, const struct options *base, struct csv *csv)
 bool measures_copies(const struct options *base);
 void write_copies(struct lab *lab, const struct options *base, struct csv *csv);
 
-/* Return how a way reads the shards alone, in batches of --ladder-tokens. */
+/* Return the settings for a way that reads the shards alone, in batches of --ladder-tokens. */
 struct source_settings settings_alone(const struct options *base, const struct shard_set *set, int width,
                                       enum source_way way);
 
-/* Measure on these files the parts of all ways, for the widths of one of them and batches of --ladder-tokens; or, with so many seconds
+/* Measure on these files the parts of all ways, for the widths of one of them and batches of --ladder-tokens; or, with `rest` seconds
  * of computing between batches, the parts of this way alone, once. Parts of shards too small to measure are those of the card. */
 struct token_parts parts_here(const struct card *card, struct parts_files *files, const struct source_settings *of,
                               double rest);

@@ -137,7 +137,7 @@ static void measure_round(struct measured *m, int round, struct lab *lab, const 
     }
 }
 
-/* Return the rounds that fit into this group's share of the budget, if the first one took so many seconds. */
+/* Return the rounds that fit into this group's share of the budget, if the first one took `seconds`. */
 static int rounds_in(const struct options *base, int groups, double seconds)
 {
     const double budget = budget_share * base->run.seconds / groups;

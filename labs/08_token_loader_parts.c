@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 enum {
-    TURNS = 5,       /* a part is the median of so many turns, or one turn if there is work between operations, */
-    PIECE = 4 << 20, /* which take so many bytes, */
+    TURNS = 5,       /* turns per part, whose median counts; one turn if there is work between operations */
+    PIECE = 4 << 20, /* bytes of a turn, */
     PAGE = 4096,
-    RESTED = 12,       /* or so many operations if there is work between them */
+    RESTED = 12,       /* or its operations if there is work between them */
     SMALL = 8 << 10,   /* bytes of a small read, and */
     LARGE = 128 << 10, /* of a large one, */
     ONE = 2,           /* and of one token more, as in a batch of B T + 1 tokens */
@@ -285,7 +285,7 @@ static int turns_of(const struct parts_shape *shape)
     return shape->rest > 0 ? 1 : TURNS;
 }
 
-/* Return the seconds of an operation on so many bytes, of pages that are mapped before, or are not. */
+/* Return the seconds of an operation on `bytes`, from pages that are mapped before, or are not. */
 static double operation(struct parts_files *files, const struct parts_shape *shape, enum token_part part, size_t bytes,
                         bool is_mapped)
 {

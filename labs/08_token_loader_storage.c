@@ -61,7 +61,7 @@ static void get(struct reader *r, uint64_t from)
         (void)*(volatile const char *)((const char *)r->map.memory + from + at);
 }
 
-/* Read a shard, and work for so many seconds per byte. Return the seconds spent in reads; count their bytes. */
+/* Read a shard, and compute for `work` seconds per byte. Return the seconds spent in reads; count their bytes. */
 static double read_shard(enum storage_access access, const struct token_shard *shard, double work, double *bytes)
 {
     struct reader r = { .access = access };

@@ -26,7 +26,7 @@ static double step_seconds(int i)
     return 2e-6 * pow(2, i);
 }
 
-/* Return the steps of a block: so many that each block has an advice to the kernel, if the way gives one at least every 64 steps. */
+/* Return the steps of a block: enough for one madvise() in each block, if the way calls it at least every 64 steps. */
 static int steps_of(const struct source_settings *s)
 {
     const double batch = (double)(s->order.rows * s->order.length) * s->set->width, advised = SOURCE_ADVICE / batch;

@@ -33,7 +33,7 @@ void refuse_break(const struct options *o);
 bool is_break(const struct options *o);
 int run_break(struct world *world, const struct options *o);
 
-/* Settings of the reducer of such a job, and of a rank that cuts its gradients otherwise. */
+/* Settings of the reducer of such a job, and of a rank that cuts its gradients in another way. */
 struct reducer_settings buckets_of_break(const struct options *o);
 struct reducer_settings other_buckets(const struct options *o);
 
@@ -124,7 +124,7 @@ double schedule_exposed(const struct schedule *schedule);
 struct prediction predict(const struct options *o, const struct card *card);
 double predict_seconds(const struct options *o, const struct card *card); /* the whole step */
 
-/* Likewise of a step of several micro-batches, of run.batch_size samples each, with so many sums of all gradients. */
+/* Likewise of a step of several micro-batches, of run.batch_size samples each, with `sums` sums of all gradients. */
 struct prediction predict_accumulated(const struct options *o, const struct card *card, int micro_batches, int sums);
 
 /* Caps that cut the model's gradients into different buckets, ascending, mostly powers of the square root of 2: the first gives each
@@ -148,11 +148,11 @@ void write_accumulation(struct lab *lab, const struct options *base, struct csv 
 /* all: write divergence.csv: replicas that differ, and when a check finds it. */
 void write_divergence(struct lab *lab, const struct options *base, struct csv *csv);
 
-/* --- what a step means: 09_ddp_inside_learning.c trains small networks, 09_ddp_inside_scaling.c writes what came of it ------------------- */
+/* --- what a step means: 09_ddp_inside_learning.c trains small networks, 09_ddp_inside_scaling.c writes the results ------------ */
 
 enum {
     MICRO = 32,                 /* samples of a small network's batch × 1 */
-    MOST_FACTOR = 16,           /* the largest batch is MICRO × so many */
+    MOST_FACTOR = 16,           /* the largest batch is MICRO × MOST_FACTOR */
     WARM_UP = 2048,             /* samples */
     LOOK = MICRO * MOST_FACTOR, /* samples from one look at the loss to the next, */
     POINT = 2 * LOOK,           /* from one row of learning.csv to the next, */
@@ -182,7 +182,7 @@ struct attempt {
 /* All plans with one seed. */
 struct lesson {
     struct attempt attempt[PLANS_MOST];
-    double noise_scale; /* samples: the median on the way of AdamW × 1 to the target; NaN if it cannot be told */
+    double noise_scale; /* samples: the median on the way of AdamW × 1 to the target; NaN if unknown */
 };
 
 struct lessons {

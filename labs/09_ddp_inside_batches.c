@@ -116,7 +116,7 @@ static double time_way(struct lab *lab, const struct options *o, struct reducer 
     return last[1] - last[0];
 }
 
-/* all: measure all ways in turns, of which the first only compares gradients. Rank 0 has the results. */
+/* all: measure all ways in turns; the first turn only compares gradients. Rank 0 has the results. */
 static void measure_ways(struct lab *lab, const struct options *o, struct way *ways, int count)
 {
     struct trainer *t = lab_trainer(lab);

@@ -1,15 +1,15 @@
 /* 09_ddp_inside_cures: cures.csv of lab 09: what helps against the mistakes of 09_ddp_inside_breaks.c, and its price.
  *
  *     zero_fill        left_out: zeros for gradients that backward has not computed, at its end
- *     find_unused      … found before backward by a walk over the tensors; and a sum more, of who uses which
+ *     find_unused      … found before backward by a walk over the tensors; and one more sum: the ranks that use each
  *     static_graph     … of those that the first step did not use
  *     static_order     order: buckets start in one order; one that is ready early waits for those before it
  *     shared_buckets   size: rank 0 broadcasts its buckets whenever they are built
- *     join             early_exit: an all-reduce more before each step counts ranks with a batch; the others add zeros
+ *     join             early_exit: one more all-reduce before each step counts ranks with a batch; the others add zeros
  *     one_order        crossed_groups: all ranks call the groups in one order
  *     started_ahead    … or, under MPI, start the sums of both groups before they wait for one
  *
- * Each is measured in a step in which all is well, and in one in which the last rank has the cause of the mistake. The first is the
+ * Each is measured in a step without a mistake, and in one in which the last rank has the cause of the mistake. The first is the
  * premium, paid in every step. The gradients are compared with their plain sum. */
 #include "09_ddp_inside.h"
 

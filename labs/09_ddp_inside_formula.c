@@ -177,7 +177,7 @@ static bool are_equal(const struct buckets *a, const struct buckets *b)
     return equal;
 }
 
-/* Return the bytes of the smallest tensor: buckets of so many have one tensor each. */
+/* Return the bytes of the smallest tensor: buckets of that size have one tensor each. */
 static double smallest_tensor(const struct options *o)
 {
     const int count = workload_tensors(&o->model, NULL);

@@ -32,8 +32,8 @@ static bool are_alike(const struct checker *c, int a, int b)
     return memcmp(c->host + a * HASH_PARTS, c->host + b * HASH_PARTS, HASH_PARTS * sizeof *c->host) == 0;
 }
 
-/* all: return whether all ranks have equal parameters. `odd` is the one rank that differs from all others, which are alike; -1 if it cannot be
- * told, as with two ranks. */
+/* all: return whether all ranks have equal parameters. `odd` is the one rank that differs from all others, which are alike; -1 if unknown,
+ * as with two ranks. */
 static bool replicas_are_equal(struct checker *c, const struct trainer *t, int *odd)
 {
     const uint64_t hash = block_results_hash(t->parameters, t->count);

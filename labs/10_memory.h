@@ -10,12 +10,12 @@ struct options {
     struct workload model; /* its recompute settings are those of the case */
     bool has_zero_table;
     double parameters;                 /* of --zero-table */
-    const char *fit;                   /* memory of a rank, into which a model shall fit; NULL: not asked */
+    const char *fit;                   /* memory of a rank that a model must fit into; NULL: not asked */
     int known;                         /* which model: known_shapes[] */
     int length;                        /* its tokens of a text; 0: as many as it has positions for, or 4096 */
     double tflops, link_gb, memory_gb; /* speeds that are assumed for --fit; */
     bool measured_speeds;              /* instead of these, those of the newest run */
-    int every; /* blocks of which recompute_sqrt keeps one input; 0: the square root of their number */
+    int every; /* blocks per input that recompute_sqrt keeps; 0: the square root of their number */
     /* Set by the variants: */
     struct zero_plan plan;
     bool leaks; /* keep the outputs of all blocks of each step */

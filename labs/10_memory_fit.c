@@ -1,5 +1,5 @@
 /* 10_memory_fit: what lab 10 answers without measuring. --zero-table: the table of the ZeRO paper. --fit: the smallest change after which a
- * well-known model trains within so much memory of each rank: found here by the calculator (10_memory_calculator.c),
+ * well-known model trains within a given memory of each rank: found here by the calculator (10_memory_calculator.c),
  * and printed by 10_memory_fit_show.c. */
 #include "10_memory.h"
 
@@ -22,7 +22,7 @@ bool zero_table(const struct options *o, FILE *out)
 
 enum { USUAL_LENGTH = 4096 };
 
-/* Return the plan on so many ranks: they train the same global batch, or one text each if there are more. */
+/* Return the plan on `ranks` ranks: they train the same global batch, or one text each if there are more. */
 static struct plan on_ranks(const struct question *q, struct plan plan, int ranks)
 {
     plan.ranks = ranks;

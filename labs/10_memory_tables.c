@@ -229,7 +229,7 @@ static double held_in_stage(struct lab *lab, const struct options *base, struct 
     return held;
 }
 
-/* all: foresee both precisions on 1, 2, 4 … 64 ranks; train the model of floats on those that are there. */
+/* all: foresee both precisions on 1, 2, 4 … 64 ranks; train the model of floats on the ranks of the run. */
 static void write_divided(struct lab *lab, const struct options *base, struct csv *csv)
 {
     enum { MOST = 64 };

@@ -120,7 +120,7 @@ useful(cell) = column("useful_tokens_per_s") / 1000
 padded_rate(cell) = column("padded_tokens_per_s") / 1000
 # Tokens per second if ranks computed while they wait.
 without_waiting(cell) = padded_rate(0) * column("slowest_step_ms") / (column("slowest_step_ms") - column("wait_ms"))
-# Tokens per second for a step of so many ms: a prediction's (charts.gp), or the one that a ratio to the baseline gives. -1, left of the
+# Tokens per second for a step of `step` ms: a prediction's (charts.gp), or the one that a ratio to the baseline gives. -1, left of the
 # chart, if unknown. (gnuplot 6 warns if all points are NaN, also in a plot for [k = 1:0].)
 at_step(step) = step > 0 ? useful(0) * column("slowest_step_ms") / step : -1
 at_ratio(name) = blank(name) ? -1 : at_step(baseline_ms * column(name))

@@ -142,7 +142,7 @@ static void count_culprits(struct case_stats *stats, const struct cell *cells, i
     free(caused);
 }
 
-/* Return the rank that was charged with most of the waiting in a round, and how much; cells (ranks) are sums over so many steps. */
+/* Return the rank charged with most of the waiting in a round, and its charge; `sums` (ranks) are over `steps` steps. */
 static struct round_charges charges_of(const struct cell *sums, int ranks, int steps)
 {
     struct round_charges charges = { .rank = -1 };

@@ -32,7 +32,7 @@ size_t ledger_remove(const void *block);
 /* Say that a block now serves another owner, in the layer of now; MEMORY_CACHED: none. A pool does so. */
 void ledger_move(const void *block, enum memory_owner owner);
 
-/* Let `owner` own all new blocks, whatever their callers say, until this is called with MEMORY_OWNERS: what measures opens models, too. */
+/* Count all new blocks as `owner`'s, whatever their callers say, until a call with MEMORY_OWNERS: code that measures opens models, too. */
 void ledger_override_owner(enum memory_owner owner);
 
 /* Say where the program is: the number of a phase (the caller's), and a layer of the model; -1 for none. */

@@ -135,7 +135,7 @@ void alpha_beta_fit(struct alpha_beta *link)
     pass_through_points(link, piece);
 }
 
-/* Cut the line that reaches beyond so many bytes in two there. It stays whole if there is no room for another one. */
+/* Cut the line that reaches beyond `bytes` in two there. It stays whole if there is no room for another one. */
 static void cut_at(struct alpha_beta *link, double bytes)
 {
     const int i = line_of(link->line, link->lines, bytes);

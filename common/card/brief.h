@@ -13,13 +13,13 @@ static inline bool card_is_brief(void)
     return getenv("LOCKSTEP_BRIEF_CARD") != NULL;
 }
 
-/* Return how often to measure, usually so many times. */
+/* Return the number of times to measure: `usual`, or 1 if brief. */
 static inline int card_times(int usual)
 {
     return card_is_brief() ? 1 : usual;
 }
 
-/* Return with how many bytes or elements to measure, usually with so many. */
+/* Return the number of bytes or elements to measure with: `usual`, or a part of it if brief. */
 static inline size_t card_size(size_t usual)
 {
     enum { BRIEFER = 32 };

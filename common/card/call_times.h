@@ -6,7 +6,7 @@
 
 struct world;
 
-/* Discard all events of the device, and make room for so many. Return the seconds between two that have happened. */
+/* Discard all events of the device, and make room for `events`. Return the seconds between two finished events. */
 void events_begin(int events);
 double events_between(double begin, double end);
 

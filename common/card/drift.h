@@ -1,4 +1,4 @@
-/* drift: how far the machine is now from its card, according to a probe (probe.h), and the card of such a machine. */
+/* drift: how far the machine is now from its card, by a probe (probe.h), and the card scaled to the machine as it is now. */
 #ifndef LOCKSTEP_DRIFT_H
 #define LOCKSTEP_DRIFT_H
 
@@ -31,7 +31,7 @@ struct card_drift {
  */
 struct card_probe card_usual(const struct card *card);
 
-/* Return what the card's fits say of a probe, with a larger all-reduce of so many bytes; 0: without one. Predictions scaled by a probe
+/* Return the probe that the card's fits predict, with a larger all-reduce of `larger_bytes`; 0: without one. Predictions scaled by a probe
  * relative to this are exact for the usual batch, whatever the error of the fits there. */
 struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run,
                                 double larger_bytes);

@@ -18,7 +18,7 @@ double fresh_measure(const struct own_where *where, int which);
         "fresh_byte_s", OWN_STAYS, "mapping and filling 1 MB takes", "us", 1e12, FRESH_BYTES, fresh_measure, 0         \
     }
 
-/* Return the seconds of mapping, filling and releasing so many bytes. */
+/* Return the seconds of mapping, filling and releasing `bytes`. */
 double fresh_seconds(const struct card *card, double bytes);
 
 #endif

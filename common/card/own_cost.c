@@ -100,7 +100,7 @@ struct measuring {
     double least_lost, then; /* share of a disturbed time, and what it found */
 };
 
-/* After so many disturbed times a cost needs OWN_TURNS_LEAST others, and no more; UNDISTURBED_PATIENCE_S after the first turn none. */
+/* Disturbed times after which a cost needs only OWN_TURNS_LEAST undisturbed ones; UNDISTURBED_PATIENCE_S after the first turn, none. */
 enum { DISTURBED_MOST = OWN_TURNS / 2 };
 
 /* Add a time that found `seconds`, and in which others had the core for this share. */

@@ -18,14 +18,14 @@ struct message_cost {
 
 struct p2p_cost {
     struct message_cost near; /* of arrays that were just used, so they are in caches, as far as these reach */
-    struct message_cost far; /* of arrays that no cache holds, as gradients of which a rank has computed others since */
+    struct message_cost far;  /* of arrays that no cache holds, like gradients after backward has computed others */
 };
 
 /* all: measure messages between the first rank and the last, and fit them; results are on rank 0. With several hosts the last
  * rank is on another host. Does nothing for one rank. Sizes differ from those of the labs. */
 void p2p_cost_measure(struct p2p_cost *cost, struct world *world);
 
-/* Return the bytes that measuring takes on all of so many ranks. */
+/* Return the bytes that measuring takes on all `ranks` ranks together. */
 double p2p_cost_bytes(int ranks);
 
 /* True if all costs have points. */

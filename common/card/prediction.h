@@ -14,18 +14,18 @@ struct prediction {
  * Message i is ready `before[i]` seconds before the end of backward and takes `seconds[i]`. */
 double predict_exposed(const double *before, const double *seconds, int count);
 
-/* Let so many seconds of the transfer pass within the ranks' own work: cores that carry messages do so in each call to the library, so
+/* Move `seconds` of the transfer into the ranks' own work: cores that carry messages do so in each call to the library, so
  * those started during backward lengthen it. The transfer becomes shorter by as much, so the step stays as long. */
 void predict_carried(struct prediction *prediction, double seconds);
 
-/* Let the mean rank have the result of a collective so many seconds before the last rank. It waits for that one in the next collective, so the
- * step stays as long. */
+/* Let the mean rank have the result of a collective `seconds` before the last rank. It waits for the last rank in the next collective, so
+ * the step stays as long. */
 void predict_early(struct prediction *prediction, double seconds);
 
 /* Return the predicted step: the sum of all terms. */
 double prediction_step(const struct prediction *prediction);
 
-/* Return the mean over steps, of which a share `hit_share` is like `hit` and the rest like `spared`. */
+/* Return the mean over steps: a share `hit_share` of them is like `hit`, the rest like `spared`. */
 struct prediction predict_mixed(const struct prediction *spared, const struct prediction *hit, double hit_share);
 
 /* Return 1 - (1 - p)^ranks: the probability that at least one of `ranks` is hit, each independently with probability p. All

@@ -153,7 +153,7 @@ static struct visit visit_sums(struct probe *p, struct sums *sums)
                            .turn_took = took };
 }
 
-/* all: return the mean seconds of so many visits, on rank 0; 0 for none. There, set *is_disturbed if others disturbed too many. */
+/* all: return the mean seconds of `count` visits, on rank 0; 0 for none. There, set *is_disturbed if others disturbed too many. */
 static double measure_sums(struct probe *p, struct sums *sums, int count, bool *is_disturbed)
 {
     const int ranks = world_size(p->world);

@@ -35,7 +35,7 @@ void probe_warm_up(struct probe *probe);
  * gradients, or because simulated transfers never change. */
 double probe_larger_bytes(const struct card_uses *uses, const struct workload *workload, int ranks, bool is_simulated);
 
-/* all: from now on also measure an all-reduce of so many bytes; 0: none. NULL is allowed. */
+/* all: from now on also measure an all-reduce of `bytes`; 0: none. NULL is allowed. */
 void probe_larger(struct probe *probe, double bytes);
 
 /* all: visit the usual batch so often (laps.h), and run half as many pairs of all-reduces. What other programs disturb is repeated, at
@@ -47,7 +47,7 @@ struct card_probe probe_measure(struct probe *probe, int visits);
  * probe_measure(). */
 struct card_probe probe_local_step(struct probe *probe);
 
-/* all: the mean seconds of so many pairs of all-reduces alone, on rank 0; 0 for one rank. There, sets *is_disturbed to whether others
+/* all: return the mean seconds of `pairs` pairs of all-reduces alone, on rank 0; 0 for one rank. There, set *is_disturbed to whether others
  * disturbed too many. */
 double probe_transfer(struct probe *probe, int pairs, bool *is_disturbed);
 

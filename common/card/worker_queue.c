@@ -34,7 +34,7 @@ static double speed_of(const struct job *job, bool is_training)
     return needed > queue->cores ? queue->cores / needed : 1;
 }
 
-/* Let time pass until a worker finishes a batch, or the step ends of which `left` seconds are left. NULL: no step runs. Return the time. */
+/* Let time pass until a worker finishes a batch, or the step ends, which has `left` seconds left. NULL: no step runs. Return the time. */
 static double pass_time(struct job *job, double *left)
 {
     const struct worker_queue *queue = job->queue;

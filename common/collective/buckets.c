@@ -21,7 +21,7 @@ struct buckets buckets_cut(size_t floats, size_t most, int layers)
     return buckets;
 }
 
-/* Add a tensor to a bucket whose neighbour it is, or which is empty. False: it is neither. */
+/* Add a tensor to a bucket that is empty or next to it. Return false if it is neither. */
 static bool add_tensor(struct bucket *b, const struct model_tensor *tensor, int number)
 {
     bool is_before = tensor->begin + tensor->count == b->begin, is_behind = b->begin + b->count == tensor->begin;

@@ -49,7 +49,7 @@ struct reducer_settings {
         is_shared; /* rank 0 broadcasts its buckets: a difference of caps or order does no harm; all ranks restart together */
 };
 
-/* Open a reducer for a model that has its gradients, not in shards, on so many ranks. */
+/* Open a reducer on `ranks` ranks for a model that has whole gradients, not shards. */
 struct reducer;
 struct reducer *reducer_open(struct model *model, int ranks);
 void reducer_close(struct reducer *reducer);

@@ -171,7 +171,7 @@ static void before_layer(void *argument, int layer)
         l->gradients = pool_take(z->pool, z->whole_bytes, MEMORY_COMMUNICATION);
 }
 
-/* Give back a layer's whole gradients, of which this rank has its part of the sum. */
+/* Give back a layer's whole gradients. This rank has its part of their sum. */
 static void drop_gradients(struct zero *z, int layer)
 {
     if (has_all_gradients(z))

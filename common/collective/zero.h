@@ -29,7 +29,7 @@ enum { ZERO_STAGES = 4 };
 
 struct zero_plan {
     int stage; /* 0 … 3 */
-    int ahead; /* stage 3: so many layers are being gathered while one computes. All: as fully_shard() on the whole model alone */
+    int ahead; /* stage 3: layers that are gathered while one computes. All: like fully_shard() on the whole model alone */
     const char *offload;  /* the moments lie in a file of this folder (moments_file.h); NULL: in memory */
     bool keeps_gradients; /* stages 2 and 3: a mistake. All layers' whole gradients stay until the update */
 };
@@ -42,8 +42,8 @@ struct zero *zero_open(const struct workload *workload, uint64_t seed, struct ba
                        struct collective *collective, const struct group *group);
 void zero_close(struct zero *zero);
 
-/* Return what a rank of `ranks` holds of a model whose parameters, gradients and moments take so many bytes: what its stage divides, it holds
- * a part of. */
+/* Return the bytes of a rank for a model whose parameters, gradients and moments take `whole` bytes: a rank holds 1 / ranks of
+ * what its stage divides. */
 struct memory_estimate zero_share(struct memory_estimate whole, int stage, int ranks);
 
 /* Likewise with activations, and buffers for whole layers, of floats. */

@@ -243,7 +243,7 @@ void device_add(float *sum, const float *x, size_t count);
 /* Run an operation of pointwise.h, and its backward. A layer norm's backward takes two kernels on a GPU, all others one. */
 void device_pointwise(const struct pointwise *call);
 void device_pointwise_back(const struct pointwise_back *call);
-/* Return the floats of scratch for the backward of a layer norm of so many columns. */
+/* Return the floats of scratch for the backward of a layer norm of `cols` columns. */
 size_t device_pointwise_scratch(size_t cols, enum half half);
 /* out = scale x, `count` values in one storage */
 void device_pointwise_scale(void *out, const void *x, float scale, size_t count, bool is_bf16);

@@ -42,7 +42,7 @@ INLINE void touch(const char *x)
  * computes, instead of both at once. */
 enum { EARLY_PART = 512, EARLY_BYTES = 4096, NEAR_BYTES = 32 << 10 };
 
-/* True if a tensor of so many cells is far. */
+/* True if a tensor of `cells` cells is far. */
 INLINE bool is_far(size_t cells, bool is_bf16)
 {
     return cells * (is_bf16 ? sizeof(uint16_t) : sizeof(float)) > NEAR_BYTES;

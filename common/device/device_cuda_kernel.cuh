@@ -119,7 +119,7 @@ template <int V, typename Item> static __global__ void __launch_bounds__(THREADS
         item.template at<1>(packs * V + i);
 }
 
-/* Blocks for so many threads. */
+/* Return the grid for `threads` threads. */
 inline dim3 grid_of(size_t threads)
 {
     return dim3(static_cast<unsigned int>((threads + THREADS - 1) / THREADS));

@@ -135,7 +135,7 @@ void device_copy_beside(void *out, const void *host, size_t bytes)
     cuda_must(cudaMemcpyAsync(out, host, bytes, cudaMemcpyHostToDevice, staging.copies), "copy to the GPU");
 }
 
-/* Let a stream wait for what another has been told so far. A wait keeps the event as it is now, so that it may be recorded again. */
+/* Let a stream wait for all work queued in another so far. A wait keeps the event as it is now, so that it may be recorded again. */
 static void follow(cudaStream_t stream, cudaStream_t other)
 {
     cuda_must(cudaEventRecord(staging.reached, other), "cudaEventRecord");

@@ -167,7 +167,7 @@ static void start_back(cudaStream_t stream, const struct pointwise_back &p)
 
 /* --- the layer norm: a block per row ---------------------------------------------------------------------------------- */
 
-/* Columns of which mean and variance are taken: all, or those that are computed. */
+/* Columns that mean and variance are computed over: all, or only the computed ones. */
 static __device__ float computed_columns(const halves &half, int N)
 {
     return static_cast<float>(half.half == HALF_FLOPS ? N - N / 2 : N);

@@ -9,7 +9,7 @@
  *                  takes about as long as one of RELU or of a sum: only operations that compute more than that become shorter.
  *
  * On fewer than 512 cells a second loop takes longer than it saves, so callers leave such operations whole. What is odd rounds up. 256
- * floats are 16 cache lines: few enough to wait in the cache, so many that a loop's beginning does not count. */
+ * floats are 16 cache lines: few enough to wait in the cache, and enough that a loop's start does not count. */
 #ifndef LOCKSTEP_HALF_H
 #define LOCKSTEP_HALF_H
 

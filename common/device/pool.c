@@ -23,7 +23,7 @@ struct pool *pool_open(void)
     return memory_new(1, sizeof(struct pool));
 }
 
-/* Return the shelf of a size, of which there are few; a new one if there is none. */
+/* Return the shelf of a size; a new one if there is none. There are few sizes. */
 static struct shelf *shelf_of(struct pool *p, size_t bytes)
 {
     for (int i = 0; i < p->shelves; i++)

@@ -11,7 +11,7 @@ struct pool;
 
 struct pool *pool_open(void);
 
-/* Have so many pieces of `bytes` each, so that taking them allocates nothing. */
+/* Allocate `pieces` pieces of `bytes` each in advance, so that taking them allocates nothing. */
 void pool_reserve(struct pool *pool, size_t bytes, int pieces);
 
 /* Take memory for an owner. Its contents are those that the last user left. Give it back, with the same size; NULL is allowed. */

@@ -53,14 +53,14 @@ struct batch_source {
     bool in_order;         /* not shuffled */
     struct extent {
         uint64_t from, to;  /* bytes */
-    } * populated;          /* (shards) the last part that the kernel was told to map */
+    } * populated;          /* (shards) the last part that madvise() mapped */
     struct shard_read read; /* the file in use */
     struct async_helper *helper;
     struct source_counts counts;
 };
 
-/* A window is read from such a multiple of bytes on. Into a buffer that begins at one, too, the kernel copies two to three times as fast as
- * between other places (AMD EPYC). All arrays begin at one, as those of memory_new() do. */
+/* Reads of a window begin at a multiple of EVEN bytes. If the buffer begins at one, too, the kernel copies two to three times as fast
+ * as between other places (AMD EPYC). All arrays begin at one, as those of memory_new() do. */
 enum { EVEN = 64 };
 
 static size_t batch_bytes(const struct batch_source *s)

@@ -20,7 +20,7 @@ struct bijection bijection_of(uint64_t n, uint64_t key)
     return (struct bijection){ .n = n, .key = key, .low_bits = bits / 2, .high_bits = bits - bits / 2 };
 }
 
-/* Permute all numbers of so many bits. A round adds (xor) to one half a function of the other, which the same round would undo. */
+/* Permute all numbers of the network's bits. A round adds (xor) to one half a function of the other, which the same round would undo. */
 static uint64_t permute(const struct bijection *b, uint64_t i)
 {
     const uint64_t low_mask = (UINT64_C(1) << b->low_bits) - 1, high_mask = (UINT64_C(1) << b->high_bits) - 1;

@@ -1,7 +1,7 @@
 /* bijection: a shuffle of 0 … n-1 that needs no memory. Every number has its own image, computed when asked for, so a shuffle of any
  * size costs nothing to make, and any place in it can be resumed.
  *
- * It is a Feistel network of so many bits that n fits; an image beyond n is mapped again until one is below it (cycle walking; Black
+ * It is a Feistel network with enough bits for n; an image beyond n is mapped again until one is below it (cycle walking; Black
  * and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002). At most half of the images lie beyond, so it maps twice on average
  * at most. The key decides the order. It is no cipher: nothing is hidden by it. */
 #ifndef LOCKSTEP_BIJECTION_H

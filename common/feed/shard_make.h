@@ -22,7 +22,7 @@ struct shard_recipe {
  * text, and a shuffle can be judged. */
 void shard_make(FILE *out, const struct shard_recipe *recipe);
 
-/* Write the header of a shard with so many tokens; write a token. */
+/* Write the header of a shard of `tokens` tokens; write a token. */
 void shard_make_header(FILE *out, enum shard_format format, uint64_t tokens);
 void shard_make_token(FILE *out, enum shard_format format, uint32_t token);
 

@@ -18,7 +18,7 @@ struct shard_set {
 struct shard_set *shard_set_open(const char *glob_text);
 void shard_set_close(struct shard_set *set);
 
-/* Close those shards that begin behind the first so many tokens. */
+/* Close the shards that begin behind the first `tokens` tokens. */
 void shard_set_keep(struct shard_set *set, uint64_t tokens);
 
 /* Return the number of all tokens. */

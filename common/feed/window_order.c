@@ -24,7 +24,7 @@ uint64_t window_order_tokens(const struct window_order *o)
 
 /* --- published ------------------------------------------------------------------------------------------------------ */
 
-/* Return the number of batches that rank reads of a shard with so many tokens. It begins at p = B T r. Batch i >= 1 is read if
+/* Return the number of batches that `rank` reads of a shard of `tokens` tokens. It begins at p = B T r. Batch i >= 1 is read if
  * p + (i + 1) B T n + 1 <= tokens, as compared after batch i - 1; batch 0 is read without comparison. */
 static uint64_t batches_of(const struct window_order *o, uint64_t rank, uint64_t tokens)
 {

@@ -50,7 +50,7 @@ struct token_window {
         position; /* of that token in the endless stream: start[shard] + first + M for each earlier pass over all shards */
 };
 
-/* A batch consists of so many windows, of so many tokens each: one of B x T, or if shuffled B of T. */
+/* Return the windows of a batch, and the tokens of a window: one of B x T, or if shuffled B of T. */
 uint64_t window_order_count(const struct window_order *order);
 uint64_t window_order_tokens(const struct window_order *order);
 

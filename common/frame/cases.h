@@ -44,7 +44,7 @@ void cases_lengthen(struct cases *cases, const bool *brief);
 /* Rounds of --quick if ranks take turns: they give every case four steps, enough to blame one of three or four simulated ranks. */
 int cases_quick_rounds(const struct cases *cases);
 
-/* Return the steps of the shortest block, warm-up included: all cases make so many. */
+/* Return the steps of the shortest block, warm-up included: all cases make at least these. */
 int cases_common_steps(const struct cases *cases);
 
 /* Bytes of the spans that all ranks together hold: a block on each rank, and on rank 0 one round of each case until the end.

@@ -11,10 +11,10 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
     points->point[points->count++] = (struct drift_point){ .at = at, .drift = drift };
 }
 
-/* Weights fall by e in so many seconds. Chosen on the residuals of labs 01 and 04, two real ranks and four simulated ones (2026-11-25), on
- * a machine whose steps are alike for 0.3 s. Where probes stand between blocks, local steps vary least about means over 0.1 to 0.3 s, and
- * 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all ranks. The jitter of a
- * single step says little; where one core is slower than the others, it often is for seconds. */
+/* Seconds in which weights fall by a factor of e. Chosen on the residuals of labs 01 and 04, two real ranks and four simulated ones
+ * (2026-11-25), on a machine whose steps are alike for 0.3 s. Where probes stand between blocks, local steps vary least about means over
+ * 0.1 to 0.3 s, and 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all
+ * ranks. The jitter of a single step says little; where one core is slower than the others, it often is for seconds. */
 static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4, JITTER_S = 4;
 
 /* Weights of own costs. Not every probe has a cost; a launch of half a minute measures each some seven times. A mean over all of them would

@@ -48,7 +48,7 @@ struct lab {
     struct window window;
     int step, micro_batches; /* of the block */
     int compared;            /* steps that all cases make, after which their losses are compared */
-    long passes;             /* forward passes of the block after so many steps */
+    long passes;             /* forward passes of the block after `compared` steps */
     struct random draws;
     struct rank_result result;
     struct interruptions {

@@ -37,7 +37,7 @@ char *request_guess(const struct request *request);
 /* Return the bytes of the largest message that the links between simulated cores are measured for. */
 double request_pair_bytes(const struct request *request);
 
-/* Return the cost of all-reduces of two real ranks, of up to so many bytes, from their card in `folder`. If there is none, start a job
+/* Return the cost of all-reduces of two real ranks, of up to `most_bytes`, from their card in `folder`. If there is none, start a job
  * that measures one, and exit with its status if it fails. */
 struct alpha_beta request_pair(const struct request *request, const char *folder, double most_bytes);
 

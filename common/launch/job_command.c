@@ -179,7 +179,7 @@ static struct job_command smpirun_command(const struct launch *launch)
 {
     static const char *const fixed[] = {
         "--cfg=smpi/wtime:0", /* reading the clock takes no simulated time */
-        "--cfg=smpi/test:0",  /* nor do MPI_Test and MPI_Iprobe */
+        "--cfg=smpi/test:0",  /* MPI_Test and MPI_Iprobe take none */
         "--cfg=smpi/iprobe:0",
         "--cfg=smpi/cpu-threshold:1e-6",
         "--cfg=smpi/async-small-thresh:0",

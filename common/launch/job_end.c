@@ -33,8 +33,8 @@ static void print_refusal(const struct job_command *command, int code, const str
     free(tried);
 }
 
-/* Print which ranks' calls do not fit together; false if all do. Then the launcher's words are but a consequence: a message that is too
- * long, or a deadlock. */
+/* Print which ranks' calls differ, and return true; false if none do. Then the launcher's message is only a consequence: a message that
+ * is too long, or a deadlock. */
 static bool print_desync(const struct job_end *end)
 {
     char *text = flight_recorder_desync_text(end->recorder, NULL);

@@ -17,7 +17,7 @@ struct platform {
     int ranks, slots;          /* simulated ranks; ranks that the machine takes */
     char **host;               /* (slots) host of each rank */
     int cores;                 /* of the hosts in use */
-    double speed;              /* flop/s of the fastest host; a second of real work counts as so many flops */
+    double speed;              /* flop/s of the fastest host; a second of real work counts as `speed` flops */
     bool is_modelled;          /* the file gives the costs of work; nothing is computed */
     bool is_free[WORK_MODELS]; /* modelled, but some host gives no costs for this model */
 };
@@ -27,7 +27,7 @@ const char *platform_lacks(const char *lab);
 
 /* Read the platform file `word` through SimGrid. If `word` neither looks like a file nor is one, read this project's
  * platforms/WORD.xml. End the program with STATUS_USAGE if the file is missing or SimGrid cannot read it; with `too_few` if the machine
- * takes fewer than `ranks` ranks: STATUS_USAGE if the user asked for so many, STATUS_CANNOT if the program did. */
+ * takes fewer than `ranks` ranks: STATUS_USAGE if the user asked for them, STATUS_CANNOT if the program did. */
 void platform_open(struct platform *platform, const char *word, int ranks, enum status too_few);
 void platform_close(struct platform *platform);
 

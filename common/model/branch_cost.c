@@ -30,7 +30,7 @@ static double arithmetic(const char *of, bool is_bf16, bool is_backward, branch_
     return cost(machine, name);
 }
 
-/* A measured rate: of tensors that take so many MiB together. */
+/* A measured rate: of tensors that take `mib` MiB together. */
 struct rate {
     double mib;
     const char *cost;
@@ -51,7 +51,7 @@ static double rate_at(double bytes, const struct rate *at, int count, branch_cos
     return before;
 }
 
-/* Return bytes per second of a chain whose tensors take so many bytes. */
+/* Return bytes per second of a chain whose tensors take `chain_bytes`. */
 static double bandwidth(double chain_bytes, branch_cost *cost, const void *machine)
 {
     static const struct rate chain[] = { { 6, "chain_6m_bytes_per_s" },   { 14, "chain_14m_bytes_per_s" },

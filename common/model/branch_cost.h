@@ -44,7 +44,7 @@ struct branch_terms branch_terms(struct branch_settings of, bool is_backward, br
 /* Return the seconds of both, one after the other or at once. */
 double branch_seconds(struct branch_settings of, bool is_backward, branch_cost *cost, const void *machine);
 
-/* Return those of a single operation without its launch, as a part of a chain whose tensors take so many bytes (branch_bytes()). */
+/* Return the seconds of a single operation without its launch, in a chain whose tensors take `chain_bytes` (branch_bytes()). */
 double branch_operation_seconds(const struct pointwise_back *call, bool is_backward, double chain_bytes,
                                 branch_cost *cost, const void *machine);
 

@@ -248,7 +248,7 @@ static void run_back(struct eager *e, const struct node *node)
         e->after(e->context, back.of.op, true);
 }
 
-/* A node's result is needed by later nodes only, whose backward is done. */
+/* Only later nodes need a node's result, and their backward is done. */
 void eager_backward(struct eager *e)
 {
     while (e->tape.count > 0) {

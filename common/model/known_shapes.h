@@ -36,8 +36,8 @@ double known_shape_token_bytes(const struct known_shape *shape);
 double known_shape_attention_bytes(const struct known_shape *shape);
 double known_shape_way_bytes(const struct known_shape *shape);
 
-/* Return the operations of a block's forward for a token in a text of so many tokens, each of which attends to all; those of queries, keys,
- * values and attention alone. */
+/* Return the operations of a block's forward for a token in a text of `length` tokens, each of which attends to all; those of queries,
+ * keys, values and attention alone. */
 double known_shape_block_flops(const struct known_shape *shape, double length);
 double known_shape_attention_flops(const struct known_shape *shape, double length);
 

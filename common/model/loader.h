@@ -28,7 +28,7 @@ struct loader *loader_open(const struct workload *workload, const struct run *ru
 struct memory_estimate loader_memory(const struct workload *workload, const struct run *run, int most_samples);
 void loader_close(struct loader *loader);
 
-/* Return the largest sizes of batches of so many samples. */
+/* Return the largest sizes of batches of `most_samples` samples. */
 struct batch_most loader_most(const struct workload *workload, int most_samples);
 
 /* Return to the first batch. This rank gets its `share` of each, prefetches `ahead` batches (0 or 1), and scales each

@@ -23,7 +23,7 @@ struct model_type {
     /* Floating-point operations of a layer's pass, WORK_FORWARD or WORK_BACKWARD. */
     double (*flops)(const union model_settings *settings, struct work work, int layer, enum work_pass pass);
 
-    /* Data that it trains on by default: samples of so many 4-byte words. */
+    /* Data that it trains on by default: samples of `words` 4-byte words. */
     struct sample_words {
         int words, classes;
         int vocab; /* words are tokens 1 … vocab-1 of a sequence; 0: they are features */

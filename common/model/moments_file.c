@@ -53,7 +53,7 @@ void moments_file_clear(struct moments_file *f)
         give_up(f, "cleared");
 }
 
-/* Bytes of both moments of so many parameters, which is also where those of the next parameter begin. */
+/* Return the bytes of both moments of `count` parameters: also the offset of the next parameter's moments. */
 static size_t bytes_of(size_t count)
 {
     return 2 * count * sizeof(float);

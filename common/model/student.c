@@ -108,7 +108,7 @@ void student_task_close(struct student_task *task)
 
 /* --- the passes ---------------------------------------------------------------------------------------------------- */
 
-/* Return what the student says; `hidden` gets its activations. They stay in registers until the end, since nothing else can be at `now`. */
+/* Return the student's output; `hidden` gets its activations. They stay in registers until the end, since no pointer aliases `now`. */
 WIDE static float say(const float *w, const float *input, float *hidden)
 {
     float part[LANES] = { 0 }, said = w[STUDENT_SHIFT], now[STUDENT_HIDDEN];
@@ -127,7 +127,7 @@ WIDE static float say(const float *w, const float *input, float *hidden)
     return said;
 }
 
-/* Add a sample's gradients; `back` is the gradient of what the student says. */
+/* Add a sample's gradients; `back` is the gradient of the student's output. */
 WIDE static void add_gradients(float *g, const float *w, const float *input, const float *hidden, float back)
 {
     float each[STUDENT_HIDDEN];

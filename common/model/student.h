@@ -36,7 +36,7 @@ struct student {
 
 struct student_task;
 
-/* Draw a teacher, and so many samples to train on. */
+/* Draw a teacher, and `samples` samples to train on. */
 struct student_task *student_task_open(uint64_t seed, int samples);
 void student_task_close(struct student_task *task);
 
@@ -46,7 +46,7 @@ void student_begin(struct student *student, const struct student_task *task, enu
 /* Take a step by the mean gradient over `batch` samples of the task, from sample `first` on. */
 void student_step(struct student *student, const struct student_task *task, int first, int batch, double rate);
 
-/* Return the mean square error over samples of the task, with their noise: what such a step descends. */
+/* Return the mean square error over samples of the task, with their noise: the loss that student_step() reduces. */
 double student_batch_loss(const struct student *student, const struct student_task *task, int first, int batch);
 
 /* Return the loss; infinite or NaN if the student has diverged. */

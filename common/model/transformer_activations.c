@@ -293,7 +293,7 @@ float *transformer_output(struct activations *a, int block, bool is_again)
 
 /* --- what is computed again ---------------------------------------------------------------------------------------- */
 
-/* Backward has reached the end of a run, whose activations are not there. */
+/* Return the first layer of a run when backward reaches its end, because its activations are not kept. */
 int transformer_again_from(const union model_settings *settings, int layer)
 {
     const struct transformer_settings *of = &settings->transformer;

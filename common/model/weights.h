@@ -41,7 +41,7 @@ struct weights {
 /* Return the weights of layers (layers), to be drawn from this seed. The lists must stay. */
 struct weights weights_of(const struct weights_list *layer, int layers, uint64_t seed);
 
-/* Draw the next `count` weights; so many must be left. Any division into calls gives the same weights. */
+/* Draw the next `count` weights; that many must be left. Any division into calls gives the same weights. */
 void weights_next(struct weights *weights, float *out, size_t count);
 
 /* Draw all weights that are left into device memory. Do nothing on a device that computes nothing. */

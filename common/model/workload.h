@@ -59,7 +59,7 @@ size_t workload_layer_parameters(const struct workload *workload, int layer);
 size_t workload_parameters(const struct workload *workload);
 double workload_gradient_bytes(const struct workload *workload);
 
-/* Return the work of a batch of so many samples: rows, or sequences of fixed_length; of a rank's usual batch. */
+/* Return the work of a batch of `samples` samples: rows, or sequences of fixed_length; of a rank's usual batch. */
 struct work workload_work(const struct workload *workload, int samples);
 struct work workload_usual(const struct workload *workload, const struct run *run);
 

@@ -26,7 +26,7 @@ struct table {
     enum memory_place place;
 };
 
-/* Bytes by the system's count that neither arrays explain nor the program before it opened any. */
+/* Bytes that the system counts beyond the arrays, and beyond the program before it opened any. */
 static double rest(const struct place_count *of)
 {
     return of->resident - of->program - of->held;
@@ -132,7 +132,7 @@ void memory_table_write(const struct report *r)
     }
 }
 
-/* Return the place of the model on the rank whose arrays are most. */
+/* Return the place of the model on the rank with the most bytes of arrays. */
 static const struct place_count *largest(const struct outcome *o, int *which)
 {
     const struct place_count *most = NULL;

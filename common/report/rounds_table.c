@@ -79,7 +79,7 @@ static void cut_option(char *command, const char *flag, bool has_value)
     memmove(found, rest, strlen(rest) + 1);
 }
 
-/* Cut out what may differ between runs whose rounds are alike. */
+/* Remove the parts that may differ between runs with equal rounds. */
 static char *comparable(char *command)
 {
     if (command) {

@@ -9,7 +9,7 @@
 
 #include "report/run_report.h"
 
-/* Limits that keep a trace quick to open and readable. A long case is cut to a window of so many steps. All cases together have as
+/* Limits that keep a trace quick to open and readable. A long case is cut to a window of TRACE_STEPS_MOST steps. All cases together have as
  * many events as a browser takes easily (some 30 MB). With many ranks the window has fewer steps, but at least one. */
 enum { TRACE_STEPS_MOST = 32, TRACE_EVENTS_MOST = 200000 };
 

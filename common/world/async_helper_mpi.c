@@ -27,7 +27,7 @@ struct async_helper {
     cpu_set_t cores; /* that a helper may use which has any core */
 };
 
-/* Helpers of this process that are at work. One of a few threads, each of which knows only its own jobs, must know whether a core is left. */
+/* Number of this process's helpers at work. Each helper thread knows only its own jobs, and this tells it whether a core is left. */
 static atomic_int working;
 
 /* Move away from the core of a rank that computes. Linux wakes a thread on the core where it ran last, and looks for an idle one only

@@ -25,8 +25,8 @@ struct clocks {
     double disagree; /* on rank 0: largest possible difference between converted times of two hosts; 0 for one host */
 };
 
-/* all: compare the clocks before and after a block. Ranks on one host exchange nothing; otherwise rank 0 makes so many round trips
- * with each host. */
+/* all: compare the clocks before and after a block. Ranks on one host exchange nothing; otherwise rank 0 makes
+ * CLOCKS_ROUND_TRIPS round trips with each host. */
 enum { CLOCKS_ROUND_TRIPS = 40 };
 void clocks_begin(struct clocks *clocks, struct world *world);
 void clocks_end(struct clocks *clocks, struct world *world);

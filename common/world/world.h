@@ -19,7 +19,7 @@ void world_close(struct world *world);
 /* all: leave the job and exit with this status. A simulated rank ends alone, although all ranks share one process. */
 _Noreturn void world_exit(struct world *world, int status);
 
-/* Exit with STATUS_RIGHT while the other ranks go on, as a program does whose loop ends early. Those that wait for this rank wait for
+/* Exit with STATUS_RIGHT while the other ranks go on, like a program whose loop ends early. Ranks that wait for this one wait for
  * ever. */
 _Noreturn void world_exit_early(struct world *world);
 
@@ -82,7 +82,7 @@ _Noreturn void world_stand_still(struct world *world);
  * time. All ranks of one host read the same monotonic clock; clocks.h aligns the clocks of several hosts. */
 double world_now(void);
 void world_sleep(double seconds);
-/* Compute until so many seconds of CPU time (not wall time) are spent. On a shared core this takes longer. */
+/* Compute for `seconds` of CPU time (not wall time). On a shared core this takes longer. */
 void world_burn_cpu(double seconds);
 /* Likewise, to a fraction of a microsecond, which takes a call of the kernel for each look at the clock. */
 void world_spin(double seconds);

@@ -11,7 +11,7 @@ enum { PARTS_MOST = 64 };
 struct world {
     MPI_Comm comm;
     int rank, size, cores;
-    struct world *job;                /* the whole job, of which this world is a part; itself for the job */
+    struct world *job;                /* the whole job, which contains this world; itself for the job */
     struct flight_recorder *recorder; /* of this rank's host */
     struct watchdog *watchdog;        /* of real ranks, in the whole world only, not in a part */
     int hosts;                        /* 0: ranks are simulated, and the members below are unused */

@@ -5,7 +5,7 @@
 /* Return the slowdown of this rank's host: duration of work there divided by its duration on the platform's fastest host. */
 double world_slowdown(void);
 
-/* Work for so many seconds of a core that uses the memory bus all the time. `bus` is the host in the platform file that stands
+/* Work for `seconds` of a core that uses the memory bus all the time. `bus` is the host in the platform file that stands
  * for the memory bus. The speed of `bus` is divided equally among the working ranks, each limited to its core's speed. */
 void world_burn_cpu_on_bus(const char *bus, double seconds);
 

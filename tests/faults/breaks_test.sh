@@ -81,8 +81,8 @@ for ((i = 0; i < times; i++)); do
     done
 done
 
-# Without comparing, sums of different sizes stop the job, and the supervisor sees why. Of two ranks both have begun the sum then; of three one
-# may be late, and not be named.
+# Without comparing, sums of different sizes stop the job, and the supervisor sees why. With two ranks both have begun the sum by then; with
+# three, one may be late, and is not named then.
 expect "watched only" size 2 1 2 "$lab" --ranks 2 --watch-only
 # Under another launcher the ranks' watchdogs speak.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

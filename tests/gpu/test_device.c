@@ -179,7 +179,7 @@ static void expect_sums(const char *what, struct twin x, const struct exact *exa
  * this, relative to the sum of magnitudes. */
 static const double rounding = 0x1p-24;
 
-/* Rows and columns for most operations. The last shape has so many rows that sums use larger chunks. */
+/* Rows and columns for most operations. The last shape has enough rows for sums to use larger chunks. */
 static const struct {
     int B, N;
 } shapes[] = { { 1, 1 },    { 1, 1000 },  { 3, 31 },   { 33, 32 },    { 31, 33 },

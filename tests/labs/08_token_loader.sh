@@ -10,7 +10,8 @@ drawn=(views slow_disk) shortest=(--disk-ms 0) longest=(--disk-ms 5000)
 what_if_ms=53.6
 
 # Check copies.csv, on GPUs only: a row for each size, memory and moment of copying. Four sizes, each 16 times the one before, of x and y
-# as int32. Brief cards take three turns: a copy alone, and eight steps without copies, with one of each batch, and with one ahead, each block after a copy of its own.
+# as int32. Brief cards take three turns: a copy alone, and eight steps without copies, with one of each batch, and with one ahead,
+# each block after a copy of its own.
 own_tables()
 {
     [[ $way == nccl || $way == shared || $way == staged ]] || { [[ ! -e $1/copies.csv ]]; return; }

@@ -15,7 +15,7 @@ source "$tests/labs/facts.sh"
 own=("${toy[@]:8}") # options of the lab; the ones before are the size of its MLP
 tiny=(--batch-size 4 --hidden-dim 8 --num-heads 2 --num-blocks 2 --vocab-size 40 --fixed-seq-len 6)
 
-check() # SUMMARY CASES CONDITION: complain unless the table has so many cases, and awk's condition holds for each
+check() # SUMMARY CASES CONDITION: complain unless the table has CASES cases, and awk's condition holds for each
 {
     said=$(awk -F, -v wanted="$2" "$by_column"'
         { cases++; wrong = $at["wrong"]; loss = $at["loss"]; ratio = $at["slowest_step_ms"] / $at["predicted_step_ms"] }

@@ -86,8 +86,8 @@ grep -q "^Steps *of 6 predicted rows: mean error 3.0 %, worst 6.1 %; null model 
 grep -q "^Changes *of 6 predicted rows: mean error 10.5 %, worst 18.4 %; null model 18.4 %, worst 46.3 %; skill 43 %" said ||
     complain "mean, worst and skill of changes"
 
-# The link is fitted to 128 MiB among four ranks. By hand, what it says of 4 x 3124200 bytes between two, of which a ring of two
-# sends 2/3 as much as one of four; and what two ranks need beyond a lone rank, of which 256 samples are a third of the way.
+# The link is fitted to 128 MiB among four ranks. By hand: its time of 4 x 3124200 bytes between two, where a
+# ring sends 2/3 as much as among four; and the time of two ranks beyond a lone rank's: with 256 samples, a third of the way.
 while read -r key value; do
     wanted=$(awk "BEGIN { printf \"%.6f\", $value }")
     grep -qx "# $key: $wanted" right/platforms/blog/blog.csv || complain "the held-out link" "$key is not $wanted"

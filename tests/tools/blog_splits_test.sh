@@ -77,7 +77,7 @@ later='(1 + 0.02961 / sqrt(3.14159265))'
 near "link of weak_ws2" "$(link_of weak_ws2)" "$(awk "BEGIN { print 12.4968 / (42.63799479958834 - 30.021127899817657 * $later) }")" 0.004
 near "link of strong_ws2" "$(link_of strong_ws2)" \
     "$(awk "BEGIN { print 12.4968 / (61.959514399495674 - (30.021127899817657 + (83.98703879938694 - 30.021127899817657) / 3) * $later) }")" 0.004
-# The texts of our split give back fixed_sample_ws4: 1024 padded tokens x 128 and 1.65 MB among four ranks, of which the last is
+# The texts of our split give back fixed_sample_ws4: 1024 padded tokens x 128 and 1.65 MB among four ranks, the last of which is
 # 1.0294 of the jitter above the mean; fetch 0.149 ms.
 texts=$(awk -F, '$1 == 1 { print $11 " + " $12 " * 1024 * 128 / 1e6" }' splits.csv)
 near "fixed_sample_ws4" "$(awk "BEGIN { print (0.14902 + $texts) * (1 + 1.0294 * 0.02961) + 1.5 * 4 * 0.41296 / 1.0005 }")" 16.321364399482263 0.02

@@ -149,7 +149,7 @@ run() # STATUS ARGUMENT...: run the program on the project
     exits "$1" "$program" --sources "$project" "${@:2}"
 }
 
-planted() # LINES OLD NEW TEXT...: put NEW in place of OLD in the right lesson; the program must say TEXT in so many lines
+planted() # LINES OLD NEW TEXT...: put NEW in place of OLD in the right lesson; the program must say TEXT in LINES lines
 {
     right
     sed -i "s~$2~$3~" "$project/$lesson"

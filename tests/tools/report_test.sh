@@ -200,8 +200,8 @@ run 0 --results "$results" --sources "$source"
 has index "(dedicated cores, simulated): with “one rank sleeps” a step takes 69.6 ms"
 touch "$results"/{,platforms/dedicated-cores/}01_straggler/charts.csv
 
-# Without a blamed rank the part of the step with most of the difference is named; a fall has its sign. Of the fixes of a fault, told by
-# their labels, the one with the shortest step is named.
+# Without a blamed rank the part of the step with most of the difference is named; a fall has its sign. The fix with
+# the shortest step is named; labels show which cases are fixes of a fault.
 summary=$results/platforms/dedicated-cores/01_straggler/summary.csv
 cp "$summary" "$folder/summary.csv"
 sed -i '/^skew_ws4/s/,2,84,/,,,/' "$summary"

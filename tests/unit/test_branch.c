@@ -215,7 +215,7 @@ TEST(training_lowers_the_loss)
     }
 }
 
-/* Operations count the work that the settings imply; a step frees nothing that the next must allocate again. */
+/* The operations of each step count the work that the settings imply. */
 TEST(operations_count_what_the_settings_say)
 {
     for (enum branch_kind kind = BRANCH_MICRO; kind <= BRANCH_NORM; kind++)
@@ -334,7 +334,7 @@ TEST(half_the_bytes_is_half_the_rows)
                 }
 }
 
-/* Half the arithmetic: of two groups of columns one is computed; their gradients are those of a branch of these columns, whose loss is a
+/* Half the arithmetic: one of two groups of columns is computed; their gradients are those of a branch of these columns, whose loss is a
  * mean over half as many cells. */
 TEST(half_the_flops_is_half_the_columns)
 {

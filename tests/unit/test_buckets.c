@@ -38,7 +38,7 @@ TEST(none_starts_before_backward_has_it)
                 size_t done = (size_t)(LAYERS - buckets.at[i].layer);
                 assert_between((long long)done, 1, LAYERS);
                 assert_true(end * LAYERS <= floats * done);
-                assert_true(done == 1 || end * LAYERS > floats * (done - 1)); /* nor a layer later than necessary */
+                assert_true(done == 1 || end * LAYERS > floats * (done - 1)); /* no layer later than necessary */
             }
         }
 }

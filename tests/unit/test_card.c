@@ -240,7 +240,7 @@ TEST(own_costs_follow_their_own_probes)
     assert_true(is_close(card_cost(&now, "disk_s"), own_values[2]));
 }
 
-/* An earlier card, of which only the local step was measured again. */
+/* An earlier card, with only the local step measured again. */
 TEST(own_costs_of_an_earlier_card_are_scaled_by_kind)
 {
     const struct card card = card_here();

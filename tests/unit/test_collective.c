@@ -232,7 +232,7 @@ TEST(every_element_has_its_turn)
     collective_close(c);
 }
 
-/* Start two sums of which one is wrong. The check at the end of a sum must count the wrong one, once. */
+/* Start two sums, one of them wrong. The check at the end of a sum must count the wrong one, once. */
 TEST(a_wrong_started_sum_is_noticed)
 {
     struct collective *c = collective_open(world, NULL);
@@ -327,7 +327,7 @@ TEST(a_sum_may_take_the_place_of_its_terms)
     collective_close(c);
 }
 
-/* Sum an array so long that an engine may split it, into pieces of which no two are equal. */
+/* Sum an array that is long enough for an engine to split it, into pieces of different sizes. */
 TEST(a_long_sum_is_whole)
 {
     enum { LONG = (5 << 20) / sizeof(float) + 12347 };
@@ -502,7 +502,7 @@ TEST(a_wrong_result_of_any_kind_is_noticed)
 
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 
-/* Groups of this rank: ranks of the same parity; pairs of neighbours, of which the last may be alone; all ranks in reverse. */
+/* Groups of this rank: ranks of the same parity; pairs of neighbours (the last rank may be alone); all ranks in reverse. */
 enum { PARITY, PAIR, REVERSE, GROUPS };
 
 struct groups {

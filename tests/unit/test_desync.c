@@ -125,7 +125,7 @@ TEST(a_call_left_out_is_named)
         "parameter), and no zeros in its place; cure: zeros for unused gradients (find_unused_parameters)");
 }
 
-/* The numbers of buckets tell who left one out, also if that is most ranks, or one of two. */
+/* The numbers of buckets show which ranks left one out, also if that is most ranks, or one of two. */
 TEST(the_gap_counts_and_not_the_majority)
 {
     start(3);
@@ -288,7 +288,7 @@ TEST(a_rank_that_left_its_loop_is_named)
     }
 }
 
-/* Rank `odd` of so many calls group 2 first in its last step, the others group 1. */
+/* Let rank `odd` of `count` call group 2 first in its last step, and the others group 1. */
 static void cross(int count, int odd, int steps)
 {
     start(count);

@@ -47,7 +47,7 @@ TEST(all_rounds_have_equally_many_steps)
     assert_int_equal(run_window(&run).measured, 1);
     assert_int_equal(run_window(&run).warmup, 1);
     assert_int_equal(run_least_rounds(&run), 6);
-    run.add_rounds = true; /* of which one may be all that fits */
+    run.add_rounds = true; /* one more round may be all that fits */
     assert_int_equal(run_least_rounds(&run), 1);
     run.simulated = false;
     run.quick = true;

@@ -594,7 +594,7 @@ TEST(a_long_round_counts_once)
     case_stats_close(&stats);
 }
 
-/* Two ranks in two steps, of which the second takes three times as long in each: the mean of a step is what the first one's sum is. */
+/* Two ranks in two steps. Rank 1 takes three times as long as rank 0, so the mean over ranks and steps equals rank 0's sum. */
 TEST(terms_of_a_step_are_means_over_ranks_and_steps)
 {
     struct cell sums[2] = { 0 };
@@ -755,7 +755,7 @@ TEST(waiting_is_reported_with_its_reason)
 
 TEST(only_a_reason_that_explains_is_given)
 {
-    /* Rank 1 is late by 10, of which its fetch explains 4. The last example starts its step 8 late. */
+    /* Rank 1 is late by 10; its fetch explains 4 of these. The last example starts its step 8 late. */
     struct span spans[] = {
         phase(SPAN_DATA, 0, 0, 2),       phase(SPAN_BACKWARD, 0, 2, 30), sum(0, 0, 10, 10, 30),
         phase(SPAN_DATA, 0, 0, 6),       phase(SPAN_BACKWARD, 0, 6, 15), phase(SPAN_HOST, 0, 15, 20),
@@ -1265,7 +1265,7 @@ TEST(many_ranks_share_lanes_but_not_the_last)
     timeline_view_drop(&p);
     free((void *)o.picture.spans);
 
-    /* Neighbours differ so much that ranks can only share a lane if all except the last rank count as alike. */
+    /* Neighbours differ too much to share lanes, unless all except the last rank count as alike. */
     o = outcome_spread(64, 7, 0.039, &slowest);
     p = timeline_view_take(&o);
     assert_int_equal(p.last, 7);

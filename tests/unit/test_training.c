@@ -82,7 +82,7 @@ static double plain_loss(const double *p, const struct model *model, const struc
     return loss * (double)batch->scale;
 }
 
-/* Check the gradients of a model with so many layers. */
+/* Check the gradients of a model with `layers` layers. */
 static void expect_slopes(int layers)
 {
     struct loader *loader = open_small_loader((struct share){ .global_batch = 2 * B, .samples = B }, 0.1f);

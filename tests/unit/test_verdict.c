@@ -223,7 +223,7 @@ TEST(distances_are_those_of_the_quantity)
     assert_near(d.off, -5, 1e-9);
 }
 
-/* After so many further rounds of the same mean and deviation, and no fewer, the claim is decided. */
+/* A claim is decided after verdict_more_rounds() further rounds of the same mean and deviation, and not one earlier. */
 TEST(further_rounds_are_as_many_as_decide)
 {
     struct quantiles quantiles = { .tests = 150 };
@@ -244,7 +244,7 @@ TEST(further_rounds_are_as_many_as_decide)
     assert_true(verdict_more_rounds(&e, (struct noise){ 0, 0 }, &quantiles) > 0);
 }
 
-/* Return in how many of 2000 runs of so many rounds, whose value is off by this factor, the claim is wrong. */
+/* Return the number of runs, of 2000 with `rounds` rounds each, in which a value that is off by `factor` makes the claim wrong. */
 static int count_wrong(int rounds, double mean, double deviation, double factor)
 {
     enum { RUNS_OF_ONE = 2000 };
@@ -264,8 +264,8 @@ static int count_wrong(int rounds, double mean, double deviation, double factor)
     return wrong;
 }
 
-/* After so many further rounds 19 of 20 runs notice a value that is off by a fifth; after a third fewer, not as many. The mean lies above the
- * value, so one that is too large is harder to notice. */
+/* After verdict_rounds_to_notice() further rounds 19 of 20 runs notice a value that is off by a fifth; with a third fewer rounds, fewer
+ * do. The mean lies above the value, so a value that is too large is harder to notice. */
 TEST(rounds_that_notice_a_fifth)
 {
     struct quantiles quantiles = { .tests = 150 };
@@ -298,7 +298,7 @@ enum {
 };
 
 /* A claim in a run: its truth, and sums over its rounds so far. */
-struct trial {
+struct simulated_claim {
     double truth, noise;
     double sum, squares;
     struct evidence evidence;
@@ -334,64 +334,64 @@ static bool draw_burst(struct random *random, double *added)
 }
 
 /* Add a round to each claim of a lab. A one-sided claim compares two measured cases, which drift together. */
-static void add_round(struct machine *machine, struct trial *trials)
+static void add_round(struct machine *machine, struct simulated_claim *claims)
 {
     double common = machine->is_quiet ? 0 : unexplained_drift(machine);
     for (int i = 0; i < PER_LAB; i++) {
-        struct trial *t = &trials[i];
+        struct simulated_claim *claim = &claims[i];
         double added = 0;
         if (!machine->is_quiet && !draw_burst(machine->random, &added))
             continue;
-        double d = t->truth + added + t->noise * random_normal(machine->random);
-        d += t->evidence.is_one_sided ? 0 : common;
-        t->evidence.rounds++;
-        t->sum += d;
-        t->squares += d * d;
+        double d = claim->truth + added + claim->noise * random_normal(machine->random);
+        d += claim->evidence.is_one_sided ? 0 : common;
+        claim->evidence.rounds++;
+        claim->sum += d;
+        claim->squares += d * d;
     }
 }
 
 /* Judge the claims of a lab by their rounds so far. Return true if any is undecided. */
-static bool look(struct quantiles *quantiles, struct trial *trials)
+static bool look(struct quantiles *quantiles, struct simulated_claim *claims)
 {
     const struct evidence *all[PER_LAB];
     struct noise noise[PER_LAB];
     bool is_open = false;
     for (int i = 0; i < PER_LAB; i++) {
-        struct evidence *e = &trials[i].evidence;
-        e->mean = trials[i].sum / e->rounds;
-        e->variance = (trials[i].squares - e->rounds * e->mean * e->mean) / (e->rounds - 1);
+        struct evidence *e = &claims[i].evidence;
+        e->mean = claims[i].sum / e->rounds;
+        e->variance = (claims[i].squares - e->rounds * e->mean * e->mean) / (e->rounds - 1);
         all[i] = e;
     }
     verdict_noise(noise, all, PER_LAB);
     for (int i = 0; i < PER_LAB; i++) {
         struct distance distance;
-        trials[i].verdict = verdict_of(all[i], noise[i], quantiles, &distance);
-        is_open |= trials[i].verdict == TOO_NOISY;
+        claims[i].verdict = verdict_of(all[i], noise[i], quantiles, &distance);
+        is_open |= claims[i].verdict == TOO_NOISY;
     }
     return is_open;
 }
 
 /* Run a lab until all its claims are decided, or to the last look. Return true if a claim was red at any look. */
-static bool run_lab(struct machine machine, struct trial *trials, int looks, long *rounds)
+static bool run_lab(struct machine machine, struct simulated_claim *claims, int looks, long *rounds)
 {
     machine.drift = 0.08 * random_normal(machine.random);
     bool was_red = false, is_open = true;
     for (int n = 0; n < looks && is_open; n++) {
         for (int round = 0; round < (n == 0 ? FIRST_ROUNDS : PER_LOOK); round++, ++*rounds)
-            add_round(&machine, trials);
-        is_open = look(machine.quantiles, trials);
+            add_round(&machine, claims);
+        is_open = look(machine.quantiles, claims);
         for (int i = 0; i < PER_LAB; i++)
-            was_red |= trials[i].verdict == WRONG;
+            was_red |= claims[i].verdict == WRONG;
     }
     return was_red;
 }
 
-static struct trial trial(double truth, double noise, bool is_one_sided)
+static struct simulated_claim simulated_claim(double truth, double noise, bool is_one_sided)
 {
-    struct trial t = { .truth = truth, .noise = noise, .evidence = evidence(0, 0, 0) };
-    t.evidence.is_one_sided = is_one_sided;
-    t.evidence.margin = is_one_sided ? 0 : log(1.1);
-    return t;
+    struct simulated_claim claim = { .truth = truth, .noise = noise, .evidence = evidence(0, 0, 0) };
+    claim.evidence.is_one_sided = is_one_sided;
+    claim.evidence.margin = is_one_sided ? 0 : log(1.1);
+    return claim;
 }
 
 static double between(struct random *random, double low, double high)
@@ -400,11 +400,11 @@ static double between(struct random *random, double low, double high)
 }
 
 /* A claim that is right: formulas within 3 %, one-sided claims by up to 30 %. The noise of a round is 2 to 4 %. */
-static struct trial right_trial(struct random *random)
+static struct simulated_claim right_claim(struct random *random)
 {
     bool is_one_sided = random_unit(random) < 0.2;
     double truth = is_one_sided ? between(random, -0.3, 0) : between(random, -0.03, 0.03);
-    return trial(truth, between(random, 0.02, 0.04), is_one_sided);
+    return simulated_claim(truth, between(random, 0.02, 0.04), is_one_sided);
 }
 
 /* 8 % drift, bursts, looks: right formulas stay free of red, and are found right. */
@@ -419,12 +419,12 @@ TEST(right_formulas_are_not_red)
     for (int run = 0; run < RUNS; run++) {
         bool was_red = false;
         for (int lab = 0; lab < LABS; lab++) {
-            struct trial trials[PER_LAB];
+            struct simulated_claim claims[PER_LAB];
             for (int i = 0; i < PER_LAB; i++)
-                trials[i] = right_trial(&random);
-            was_red |= run_lab(machine, trials, LOOKS, &rounds);
+                claims[i] = right_claim(&random);
+            was_red |= run_lab(machine, claims, LOOKS, &rounds);
             for (int i = 0; i < PER_LAB; i++)
-                green += trials[i].verdict == AS_PREDICTED;
+                green += claims[i].verdict == AS_PREDICTED;
         }
         red += was_red;
     }
@@ -446,10 +446,10 @@ TEST(claims_on_their_margin_are_seldom_red)
     for (int run = 0; run < RUNS; run++) {
         bool was_red = false;
         for (int lab = 0; lab < LABS; lab++) {
-            struct trial trials[PER_LAB];
+            struct simulated_claim claims[PER_LAB];
             for (int i = 0; i < PER_LAB; i++)
-                trials[i] = trial(i % 2 ? 0 : log(1.1), between(&random, 0.02, 0.04), i % 2);
-            was_red |= run_lab(machine, trials, LOOKS, &rounds);
+                claims[i] = simulated_claim(i % 2 ? 0 : log(1.1), between(&random, 0.02, 0.04), i % 2);
+            was_red |= run_lab(machine, claims, LOOKS, &rounds);
         }
         red += was_red;
     }
@@ -461,34 +461,34 @@ TEST(claims_on_their_margin_are_seldom_red)
 /* Every fifth claim is 13 times as noisy as the others. They make each other neither red nor undecided, after four rounds already. */
 TEST(noisy_claims_do_not_hide_the_others)
 {
-    enum { TRIALS = 2000, FEW_ROUNDS = 4 };
+    enum { FEWER_RUNS = 2000, FEW_ROUNDS = 4 };
     struct random random;
     struct quantiles quantiles = { .tests = CLAIMS };
     struct machine machine = { .random = &random, .quantiles = &quantiles, .is_quiet = true };
     random_seed(&random, 2030);
     int red_runs = 0;
-    long green[2] = { 0 }, claims[2] = { 0 }; /* of claims on their margin; of right ones */
-    for (int run = 0; run < TRIALS; run++) {
+    long green[2] = { 0 }, judged[2] = { 0 }; /* of claims on their margin; of right ones */
+    for (int run = 0; run < FEWER_RUNS; run++) {
         bool was_red = false;
         for (int lab = 0; lab < LABS; lab++) {
-            struct trial trials[PER_LAB];
+            struct simulated_claim claims[PER_LAB];
             for (int i = 0; i < PER_LAB; i++)
-                trials[i] = trial(i % 2 ? 0.03 : log(1.1), i % 5 == 0 ? 0.2 : 0.015, false);
+                claims[i] = simulated_claim(i % 2 ? 0.03 : log(1.1), i % 5 == 0 ? 0.2 : 0.015, false);
             for (int round = 0; round < FEW_ROUNDS; round++)
-                add_round(&machine, trials);
-            look(&quantiles, trials);
+                add_round(&machine, claims);
+            look(&quantiles, claims);
             for (int i = 0; i < PER_LAB; i++) {
-                was_red |= trials[i].verdict == WRONG;
-                green[i % 2] += trials[i].verdict == AS_PREDICTED;
-                claims[i % 2]++;
+                was_red |= claims[i].verdict == WRONG;
+                green[i % 2] += claims[i].verdict == AS_PREDICTED;
+                judged[i % 2]++;
             }
         }
         red_runs += was_red;
     }
-    const double false_green = (double)green[0] / (double)claims[0], true_green = (double)green[1] / (double)claims[1];
+    const double false_green = (double)green[0] / (double)judged[0], true_green = (double)green[1] / (double)judged[1];
     print_message("unequal noise: %d of %d runs with a red, %.1f %% on their margin green, %.1f %% of right ones\n",
-                  red_runs, TRIALS, 100 * false_green, 100 * true_green);
-    assert_true(red_runs <= 0.01 * TRIALS);
+                  red_runs, FEWER_RUNS, 100 * false_green, 100 * true_green);
+    assert_true(red_runs <= 0.01 * FEWER_RUNS);
     assert_true(false_green <= 0.05);
     assert_true(true_green >= 0.75);
 }
@@ -496,7 +496,7 @@ TEST(noisy_claims_do_not_hide_the_others)
 /* One formula of a lab is wrong by a quarter, on the noisy machine, with up to 20 rounds. */
 TEST(formulas_wrong_by_a_quarter_are_red)
 {
-    enum { TRIALS = 2000, LOOKS_TO_20 = 8 };
+    enum { FEWER_RUNS = 2000, LOOKS_TO_20 = 8 };
     static const double factors[] = { 1.25, 0.75 };
     struct random random;
     struct quantiles quantiles = { .tests = CLAIMS };
@@ -505,18 +505,19 @@ TEST(formulas_wrong_by_a_quarter_are_red)
     for (int f = 0; f < 2; f++) {
         int red = 0, green = 0;
         long rounds = 0;
-        for (int n = 0; n < TRIALS; n++) {
-            struct trial trials[PER_LAB];
+        for (int n = 0; n < FEWER_RUNS; n++) {
+            struct simulated_claim claims[PER_LAB];
             for (int i = 0; i < PER_LAB; i++)
-                trials[i] = right_trial(&random);
-            trials[0] = trial(log(factors[f]) + between(&random, -0.03, 0.03), between(&random, 0.02, 0.04), false);
-            run_lab(machine, trials, LOOKS_TO_20, &rounds);
-            red += trials[0].verdict == WRONG;
-            green += trials[0].verdict == AS_PREDICTED;
+                claims[i] = right_claim(&random);
+            claims[0] =
+                simulated_claim(log(factors[f]) + between(&random, -0.03, 0.03), between(&random, 0.02, 0.04), false);
+            run_lab(machine, claims, LOOKS_TO_20, &rounds);
+            red += claims[0].verdict == WRONG;
+            green += claims[0].verdict == AS_PREDICTED;
         }
-        print_message("times %.2f: %.1f %% red, %.1f %% green, %.1f rounds\n", factors[f], 100.0 * red / TRIALS,
-                      100.0 * green / TRIALS, (double)rounds / TRIALS);
-        assert_true(red >= 0.95 * TRIALS);
-        assert_true(green <= 0.05 * TRIALS);
+        print_message("times %.2f: %.1f %% red, %.1f %% green, %.1f rounds\n", factors[f], 100.0 * red / FEWER_RUNS,
+                      100.0 * green / FEWER_RUNS, (double)rounds / FEWER_RUNS);
+        assert_true(red >= 0.95 * FEWER_RUNS);
+        assert_true(green <= 0.05 * FEWER_RUNS);
     }
 }

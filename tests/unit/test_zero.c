@@ -1,4 +1,4 @@
-/* test_zero.c: train a model of which the ranks divide moments, gradients and parameters beside the same model held whole on every rank,
+/* test_zero.c: train a model whose moments, gradients and parameters the ranks divide beside the same model held whole on every rank,
  * under mpirun, on any number of ranks. With two ranks all parameters are equal to the bit, since a + b is b + a; with more, up to the
  * order of the sums. */
 #include "base/memory.h"

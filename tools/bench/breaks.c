@@ -37,25 +37,26 @@ static const struct mistake {
     { "nothing", NULL, NULL, NULL, 0 },
 };
 
-struct trial {
+/* A job with one mistake, and its diagnosis. */
+struct broken_job {
     int seed, mistake, ranks, rank, step, bucket_kb;
     int diagnosed; /* a mistake, or NOTHING */
     bool is_right;
     double seconds; /* NaN if no line says it */
 };
 
-static struct trial draw(int seed)
+static struct broken_job draw_job(int seed)
 {
     static const int caps[] = { 1, 4, 8, 20, 40 };
     struct random random;
     random_seed(&random, (uint64_t)seed);
-    struct trial t = { .seed = seed, .diagnosed = NOTHING, .seconds = (double)NAN };
-    t.mistake = (int)random_below(&random, MISTAKES);
-    t.ranks = 2 + (int)random_below(&random, 3);
-    t.rank = (int)random_below(&random, (uint32_t)t.ranks);
-    t.step = 1 + (int)random_below(&random, 9);
-    t.bucket_kb = caps[random_below(&random, sizeof caps / sizeof *caps)];
-    return t;
+    struct broken_job job = { .seed = seed, .diagnosed = NOTHING, .seconds = (double)NAN };
+    job.mistake = (int)random_below(&random, MISTAKES);
+    job.ranks = 2 + (int)random_below(&random, 3);
+    job.rank = (int)random_below(&random, (uint32_t)job.ranks);
+    job.step = 1 + (int)random_below(&random, 9);
+    job.bucket_kb = caps[random_below(&random, sizeof caps / sizeof *caps)];
+    return job;
 }
 
 /* Return the number behind these words; -1 if they are not there. */
@@ -66,29 +67,29 @@ static int number_after(const char *text, const char *words)
 }
 
 /* Read what the job said. Only one line may name a mistake. */
-static void read_diagnosis(struct trial *t, const char *text, int status)
+static void read_diagnosis(struct broken_job *job, const char *text, int status)
 {
     int lines = 0;
     for (int i = 0; i < MISTAKES; i++)
         for (const char *at = strstr(text, mistakes[i].said); at; at = strstr(at + 1, mistakes[i].said)) {
-            t->diagnosed = i;
+            job->diagnosed = i;
             lines++;
         }
-    const struct mistake *m = &mistakes[t->diagnosed];
-    t->is_right = status == STATUS_WRONG && lines == 1 && t->diagnosed == t->mistake &&
-                  number_after(text, m->rank_after) == t->rank &&
-                  number_after(text, m->step_after) == t->step - m->step_off;
+    const struct mistake *m = &mistakes[job->diagnosed];
+    job->is_right = status == STATUS_WRONG && lines == 1 && job->diagnosed == job->mistake &&
+                    number_after(text, m->rank_after) == job->rank &&
+                    number_after(text, m->step_after) == job->step - m->step_off;
     const char *seconds = strstr(text, "diagnosed ");
     if (seconds)
-        t->seconds = atof(seconds + strlen("diagnosed "));
+        job->seconds = atof(seconds + strlen("diagnosed "));
 }
 
-static void try_it(struct trial *t, bool compares, const char *said)
+static void run_job(struct broken_job *job, bool compares, const char *said)
 {
-    char *ranks = memory_text("%d", t->ranks), *rank = memory_text("%d", t->rank), *step = memory_text("%d", t->step),
-         *cap = memory_text("%d", t->bucket_kb);
+    char *ranks = memory_text("%d", job->ranks), *rank = memory_text("%d", job->rank),
+         *step = memory_text("%d", job->step), *cap = memory_text("%d", job->bucket_kb);
     const char *words[] = { "--break",
-                            mistakes[t->mistake].word,
+                            mistakes[job->mistake].word,
                             "--ranks",
                             ranks,
                             "--break-rank",
@@ -109,7 +110,7 @@ static void try_it(struct trial *t, bool compares, const char *said)
                             NULL };
     const struct ending ending = jobs_try_lab(LAB, words, said);
     char *text = file_read(said, NULL);
-    read_diagnosis(t, text ? text : "", ending.status);
+    read_diagnosis(job, text ? text : "", ending.status);
     free(text);
     free(cap);
     free(step);
@@ -117,33 +118,33 @@ static void try_it(struct trial *t, bool compares, const char *said)
     free(ranks);
 }
 
-static void put_trial(struct csv *csv, const struct trial *t, bool compares)
+static void put_job(struct csv *csv, const struct broken_job *job, bool compares)
 {
     do {
         csv_integer(csv, "compared", compares);
-        csv_integer(csv, "seed", t->seed);
-        csv_text(csv, "mistake", mistakes[t->mistake].word);
-        csv_integer(csv, "ranks", t->ranks);
-        csv_integer(csv, "rank", t->rank);
-        csv_integer(csv, "step", t->step);
-        csv_integer(csv, "bucket_kb", t->bucket_kb);
-        csv_text(csv, "diagnosed", mistakes[t->diagnosed].word);
-        csv_integer(csv, "right", t->is_right);
-        csv_number(csv, "seconds", t->seconds);
+        csv_integer(csv, "seed", job->seed);
+        csv_text(csv, "mistake", mistakes[job->mistake].word);
+        csv_integer(csv, "ranks", job->ranks);
+        csv_integer(csv, "rank", job->rank);
+        csv_integer(csv, "step", job->step);
+        csv_integer(csv, "bucket_kb", job->bucket_kb);
+        csv_text(csv, "diagnosed", mistakes[job->diagnosed].word);
+        csv_integer(csv, "right", job->is_right);
+        csv_number(csv, "seconds", job->seconds);
     } while (csv_end_row(csv));
     fflush(csv->out);
 }
 
-static void print_matrix(const struct trial *trials, int count, bool compares)
+static void print_matrix(const struct broken_job *jobs, int count, bool compares)
 {
     int matrix[MISTAKES][MISTAKES + 1] = { { 0 } }, right = 0, within = 0, timed = 0;
     double longest = 0;
     for (int i = 0; i < count; i++) {
-        matrix[trials[i].mistake][trials[i].diagnosed]++;
-        right += trials[i].is_right;
-        within += trials[i].seconds <= 1;
-        timed += !isnan(trials[i].seconds);
-        longest = fmax(longest, trials[i].seconds);
+        matrix[jobs[i].mistake][jobs[i].diagnosed]++;
+        right += jobs[i].is_right;
+        within += jobs[i].seconds <= 1;
+        timed += !isnan(jobs[i].seconds);
+        longest = fmax(longest, jobs[i].seconds);
     }
     printf("  %-16s", compares ? "ranks compare" : "only watched");
     for (int i = 0; i <= MISTAKES; i++)
@@ -167,21 +168,21 @@ void bench_breaks(struct bench *bench)
     const int count = bench->options.rounds ? bench->options.rounds : DRAWN;
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
     struct file_set files = { 0 };
-    struct trial *trials = memory_new((size_t)count, sizeof *trials);
+    struct broken_job *jobs = memory_new((size_t)count, sizeof *jobs);
     char *said = memory_text("%s/said", scratch.folder);
     rows_heading("Mistakes of ranks in lab 09, and their diagnoses");
     struct csv csv = { .out = file_set_begin(&files, bench->options.out, "breaks.csv") };
     fputs(bench->rows.preamble, csv.out);
     for (int compares = 1; compares >= 0; compares--) {
         for (int i = 0; i < count; i++) {
-            trials[i] = draw(bench->options.first + i);
-            try_it(&trials[i], compares, said);
-            put_trial(&csv, &trials[i], compares);
+            jobs[i] = draw_job(bench->options.first + i);
+            run_job(&jobs[i], compares, said);
+            put_job(&csv, &jobs[i], compares);
         }
-        print_matrix(trials, count, compares);
+        print_matrix(jobs, count, compares);
     }
     file_set_commit(&files);
     free(said);
-    free(trials);
+    free(jobs);
     scratch_close(&scratch);
 }

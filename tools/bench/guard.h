@@ -1,4 +1,4 @@
-/* guard: shows how much of a start other programs took, and repeats a start of which they took too much.
+/* guard: shows how much of a start other programs took, and repeats a start if they took too much of it.
  *
  * The decision rests on the machine's own counters and never on the measured time, so it does not select fast starts. Taken is
  *     steal time + the smaller of the others' CPU time and the run-queue delay

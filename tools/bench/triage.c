@@ -108,7 +108,7 @@ static void read_verdict(const char *path, struct fault *f)
     csv_free(&table);
 }
 
-/* Run the quiz of this seed. Nobody answers it. Ends the program if the lab fails. */
+/* Run the quiz of this seed without an answer. End the program if the lab fails. */
 static struct fault run_fault(const struct benchmark *b, int number)
 {
     struct fault f = { .verdict = UNDETERMINED };

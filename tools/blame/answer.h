@@ -1,4 +1,4 @@
-/* answer: what blame found in a case: who is late, with what, what each fix would gain, and what to try. */
+/* answer: blame's findings in a case: the late rank, its phase, the gain of each fix, and what to try. */
 #ifndef LOCKSTEP_ANSWER_H
 #define LOCKSTEP_ANSWER_H
 

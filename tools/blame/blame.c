@@ -3,10 +3,10 @@
  *     blame spans.csv
  *     blame rank0.json.gz rank1.json.gz ...       or the folder that has them
  *
- * Reads the time spans of all ranks of a job: a spans.csv, of which notebooks-md/your_own_job.md has the format and ten lines that
- * write it, and a lab's own; or the Chrome traces of torch.profiler, one per rank (trace_case.h). Prints what a lab prints about its own run: the split of every collective into wait and transfer, the
- * waiting that each rank caused, the blamed rank if there is one, and the step time had all ranks been as fast as the median
- * rank. Writes below --out:
+ * Reads the time spans of all ranks of a job: a spans.csv, the job's or a lab's own (notebooks-md/your_own_job.md has the format, and ten
+ * lines that write it); or the Chrome traces of torch.profiler, one per rank (trace_case.h). Prints what a lab prints about its own run:
+ * the split of every collective into wait and transfer, the waiting that each rank caused, the blamed rank if there is one, and the step
+ * time if all ranks were as fast as the median rank. Writes below --out:
  *     summary.csv, ranks.csv, rounds.csv, lanes.csv, trace.json   as in a lab's folder
  *     page.html                                   the same on one page: lanes, tables, what each fix would gain, what to try
  *     timeline, breakdown, step_time (svg, png), charts.csv       if gnuplot exists and no rank left a collective early

@@ -1,8 +1,8 @@
 /* chain: waiting that passes from rank to rank.
  *
  * Where all ranks call the same collectives, the last to arrive is the cause. In a pipeline, or between groups, a rank may come last
- * because it waited itself, for a message or in another group; and a stage without a message waits by design. Who is the cause there,
- * only a replay of the steps tells (analysis/what_if.h): it is the rank that, as fast as the others, makes the step shorter. */
+ * because it waited itself, for a message or in another group; and a stage without a message waits by design. Only a replay
+ * of the steps shows the cause there (analysis/what_if.h): the rank that, as fast as the others, makes the step shorter. */
 #ifndef LOCKSTEP_CHAIN_H
 #define LOCKSTEP_CHAIN_H
 

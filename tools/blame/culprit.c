@@ -71,7 +71,7 @@ static double most_of(const struct case_stats *stats, const struct hosts *hosts,
     return most;
 }
 
-/* Return the host for whose ranks the others waited, and in *wait for how long per step; -1: none. */
+/* Return the host whose ranks the others waited for, and set *wait to the seconds per step; -1: none. */
 static int late_host(const struct spans_case *of, const struct outcome *o, const struct hosts *hosts, double *wait)
 {
     struct culprits culprits;

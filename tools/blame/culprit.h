@@ -1,4 +1,4 @@
-/* culprit: for whom the ranks of a case waited, and with what it was late. */
+/* culprit: the rank or host that the ranks of a case waited for, and the phase in which it was late. */
 #ifndef LOCKSTEP_CULPRIT_H
 #define LOCKSTEP_CULPRIT_H
 

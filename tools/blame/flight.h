@@ -1,4 +1,4 @@
-/* flight: `blame` on dumps of PyTorch's flight recorder, instead of times: who is missing in which collective.
+/* flight: `blame` on dumps of PyTorch's flight recorder, instead of times: which rank is missing in which collective.
  *
  *     blame dump_rank0.json dump_rank1.json …
  *

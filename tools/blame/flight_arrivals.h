@@ -1,4 +1,4 @@
-/* flight_arrivals: who called the collectives last, where all went well. */
+/* flight_arrivals: which ranks called the collectives last, where none is missing. */
 #ifndef LOCKSTEP_FLIGHT_ARRIVALS_H
 #define LOCKSTEP_FLIGHT_ARRIVALS_H
 

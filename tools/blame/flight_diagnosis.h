@@ -1,8 +1,8 @@
-/* flight_diagnosis: who is missing in which collective, from the dumps of flight recorders.
+/* flight_diagnosis: which rank is missing in which collective, from the dumps of flight recorders.
  *
  * Per group the collectives are compared by number, from the first on. The first of these findings ends the group:
  *
- *     different calls   the members called another kind or size. The smaller party is named, of two equal ones both.
+ *     different calls   the members called another kind or size. The smaller party is named, or both if they are equal.
  *     missing           a member's dump ends before this collective, which others have called. Members that are missing only because
  *                       they wait in a collective of another group are not named.
  *     no dump           all dumps have reached this last collective, it has not ended on all, and a member has no dump.

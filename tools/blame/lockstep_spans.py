@@ -1,4 +1,4 @@
-"""lockstep_spans: records who did what when in a DistributedDataParallel job, for build/bin/blame. Copy this file to your job.
+"""lockstep_spans: records what each rank did when in a DistributedDataParallel job, for build/bin/blame. Copy this file to your job.
 
     import lockstep_spans
 

@@ -8,7 +8,7 @@
 /* Style sheet of the lanes, in the colours that charts have. */
 extern const char *const page_lanes_look;
 
-/* Write the lanes, their legend, and below them who waits for whom. */
+/* Write the lanes, their legend, and below them which ranks wait for which. */
 void page_lanes(FILE *out, const struct answer *answer);
 
 #endif

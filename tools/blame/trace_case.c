@@ -162,7 +162,7 @@ static struct rows make_rows(const struct trace_job *job)
 /* --- broadcasts ------------------------------------------------------------------------------------------------- */
 
 /* Traces do not name a broadcast's root. No rank has the data before the root enters, so of the ranks of a group the root is the first
- * one, in the group's order, of which this is true in all broadcasts; DDP's is the group's first. Return its index, -1 if none. */
+ * one, in the group's order, for which this holds in all broadcasts; DDP's is the group's first. Return its index, -1 if none. */
 static int root_of(const struct trace_job *job, int group, double error)
 {
     const int *ranks = job->group_ranks[group];

@@ -76,7 +76,7 @@ struct trace_rank {
     struct trace_head head;
     struct trace_list steps;    /* struct trace_step */
     struct trace_list ranges;   /* struct trace_range: with a phase */
-    struct trace_list work;     /* struct trace_work: operators, of which the CPU's work consists */
+    struct trace_list work;     /* struct trace_work: operators, the work of the CPU */
     struct trace_list syncs;    /* struct trace_range: the CPU waits for the GPU */
     struct trace_list launches; /* struct trace_launch */
     struct trace_list kernels;  /* struct trace_kernel: of computation */

@@ -56,7 +56,7 @@ _Noreturn void claim_die(const struct claim_file *file, int row, const char *wha
 /* True for claims that must hold wherever they can be tested; the others are about time, or examples. */
 bool claim_must_hold(const struct claim *claim);
 
-/* True if the claim names the rank to blame, of which a run has one, not one per round. */
+/* True if the claim names the rank to blame. A run has one such rank, not one per round. */
 bool claim_is_blame(const struct claim *claim);
 
 #endif

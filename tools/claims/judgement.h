@@ -58,7 +58,7 @@ struct lab {
     char *name;
     const struct source *sources;         /* (PLACES) */
     struct claim_file claims;             /* its own */
-    const struct claim_file *every_claim; /* those of every lab, of which its own may replace some; NULL: none */
+    const struct claim_file *every_claim; /* those of every lab; its own may replace some; NULL: none */
     struct place places[PLACES];
 };
 

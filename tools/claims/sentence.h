@@ -10,7 +10,7 @@ struct verdict_counts {
     int of[VERDICTS], once, terms, noticed;
 };
 
-/* Count a verdict on a claim with so many rounds, of a claim about all cases also rounds_to_notice; otherwise that is negative. */
+/* Count a verdict on a claim with `rounds` rounds; rounds_to_notice counts for claims about all cases, and is negative for others. */
 void verdict_count(struct verdict_counts *counts, enum verdict verdict, int rounds, int rounds_to_notice);
 
 /* Return, in new memory, "Of 151 claims about time, 139 came out as predicted, 0 wrong, 12 are undecided (5 too noisy, 3 disturbed,

@@ -232,7 +232,7 @@ static struct distance distance_of(const struct evidence *e, double half)
     return (struct distance){ mean, half, false };
 }
 
-/* Return the verdict for a mean of this standard error, by so many rounds. */
+/* Return the verdict for a mean over `rounds` rounds with this standard error. */
 static enum verdict by_limits(const struct evidence *e, double error, int rounds, struct limits limits)
 {
     const double off = e->is_one_sided ? e->mean : fabs(e->mean);

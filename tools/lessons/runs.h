@@ -59,7 +59,7 @@ void view_close(struct view *view);
 /* Forget which tables the present text uses. */
 void runs_begin_text(struct runs *runs);
 
-/* True if a table that the present text uses was run with this word as the value of a setting, or with so many ranks or cores. */
+/* True if a table that the present text uses was run with this word as the value of a setting, or as the number of ranks or cores. */
 bool runs_have_setting(const struct runs *runs, const char *word);
 
 /* Return a run in a few words: "2 ranks on 2 cores (AMD EPYC), 9 rounds, 2026-11-23". Free it. */

@@ -220,7 +220,7 @@ bool machine_fit_shared(const struct machine_fit *f, struct machine *m, struct f
 
 /* --- the fit of texts --------------------------------------------------------------------------------------------- */
 
-/* Set both unknowns. The update is a share of the compute of fixed_sample_ws4, of which PyTorch's step gives the proportions. */
+/* Set both unknowns. The update is a share of the compute of fixed_sample_ws4; PyTorch's step gives the proportions. */
 static void set_texts(struct machine *m, double fixed, double per_pair)
 {
     const struct text_settings *lengths = &published_transformer.of.transformer.texts;

@@ -179,7 +179,7 @@ def describe(truth):
 
 
 def said_of(text):
-    """Return (name, phase) in blame's words: ("rank 2", "data"); (None, None) if it names nobody."""
+    """Return (name, phase) in blame's words: ("rank 2", "data"); (None, None) if it names no rank."""
     name = re.search(r"waited for ((?:rank|host) [^\s.,]+)", text)
     phase = re.search(r"(?:is|are) late in (?:its|their) (\w+)", text)
     return (name.group(1), phase.group(1) if phase else "no phase") if name else (None, None)
@@ -192,7 +192,7 @@ def is_right(truth, name, phase):
 
 
 def is_wrong_name(truth, name):
-    """True if blame named someone who was not late. One of two late ranks is not wrong, but not right either."""
+    """True if blame named a rank that was not late. One of two late ranks is not wrong, but not right either."""
     return name is not None and name not in [f"rank {rank}" for rank in truth.late] + [f"host {truth.host}"]
 
 

@@ -129,9 +129,9 @@ static void fiber_switch(fiber *from, fiber *to)
 
 /* ---- state of a stream's thread */
 
-/* Lanes of a warp that wait for each other. */
-struct gathering {
-    meeting kind;
+/* Lanes of a warp that wait for each other in a warp-level primitive. */
+struct lane_group {
+    warp_primitive kind;
     unsigned int mask;
     unsigned int here;
     const char *file;
@@ -140,7 +140,7 @@ struct gathering {
 
 struct warp {
     unsigned int alive = 0;
-    std::vector<gathering> gatherings;
+    std::vector<lane_group> lane_groups;
     unsigned int lanes[LANES] = {}; /* in the order in which they continue */
     unsigned int lane_count = 0;
 };
@@ -193,7 +193,7 @@ runner::runner()
     stacks = static_cast<char *>(memory);
     idle.reserve(THREADS_MOST);
     for (warp &w : warps)
-        w.gatherings.reserve(LANES);
+        w.lane_groups.reserve(LANES);
 #if ADDRESSES_CHECKED
     pthread_attr_t attributes;
     void *lower;
@@ -267,7 +267,7 @@ static void sequence_fill(unsigned int *sequence, unsigned int n)
     const unsigned int block = blockIdx.x + r.grid.x * (blockIdx.y + r.grid.y * blockIdx.z);
     std::string rest;
     for (unsigned int w = 0; w < r.warp_count; w++)
-        for (const gathering &g : r.warps[w].gatherings)
+        for (const lane_group &g : r.warps[w].lane_groups)
             if (rest.size() < 400) {
                 char text[256];
                 snprintf(text, sizeof text, "; in warp %u lanes %08x wait for lanes %08x at %s:%d", w, g.here,
@@ -311,19 +311,19 @@ static void barrier_open(runner &r)
 }
 
 /* Return the lane whose value this lane gets. */
-static unsigned int lane_source(meeting kind, unsigned int lane, int argument, int width)
+static unsigned int lane_source(warp_primitive kind, unsigned int lane, int argument, int width)
 {
     const int l = static_cast<int>(lane), first = l & ~(width - 1), end = first + width;
     int from = l;
     switch (kind) {
-    case meeting::shuffle:
+    case warp_primitive::shuffle:
         from = first + (argument & (width - 1));
         break;
-    case meeting::shuffle_xor:
+    case warp_primitive::shuffle_xor:
         from = l ^ argument;
         break;
-    case meeting::sync:
-    case meeting::ballot:
+    case warp_primitive::sync:
+    case warp_primitive::ballot:
         break;
     }
     if (from >= end)
@@ -331,8 +331,8 @@ static unsigned int lane_source(meeting kind, unsigned int lane, int argument, i
     return static_cast<unsigned int>(from) % LANES;
 }
 
-/* A function of its own, so that the stack of a lane that waits holds none of this. */
-static __attribute__((noinline)) void gathering_open(runner &r, unsigned int w, const gathering &g)
+/* Give the lanes of a complete group their results, and wake them. Not inlined, so that the stack of a waiting lane holds none of this. */
+static __attribute__((noinline)) void lane_group_release(runner &r, unsigned int w, const lane_group &g)
 {
     uint64_t brought[LANES];
     uint64_t votes = 0;
@@ -346,7 +346,7 @@ static __attribute__((noinline)) void gathering_open(runner &r, unsigned int w, 
         if (!(g.here >> lane & 1))
             continue;
         const unsigned int source = lane_source(g.kind, lane, r.asked[t].argument, r.asked[t].width);
-        r.value[t] = g.kind == meeting::ballot ? votes : brought[source];
+        r.value[t] = g.kind == warp_primitive::ballot ? votes : brought[source];
         thread_wake(r, t);
     }
 }
@@ -354,16 +354,16 @@ static __attribute__((noinline)) void gathering_open(runner &r, unsigned int w, 
 /* Release groups of lanes that are complete after a lane has ended. */
 static void warp_check(runner &r, unsigned int w)
 {
-    std::vector<gathering> &gatherings = r.warps[w].gatherings;
-    for (size_t i = 0; i < gatherings.size();) {
-        const gathering g = gatherings[i];
+    std::vector<lane_group> &lane_groups = r.warps[w].lane_groups;
+    for (size_t i = 0; i < lane_groups.size();) {
+        const lane_group g = lane_groups[i];
         if (g.here != (g.mask & r.warps[w].alive)) {
             i++;
             continue;
         }
-        gatherings[i] = gatherings.back();
-        gatherings.pop_back();
-        gathering_open(r, w, g);
+        lane_groups[i] = lane_groups.back();
+        lane_groups.pop_back();
+        lane_group_release(r, w, g);
     }
 }
 
@@ -419,7 +419,7 @@ static void thread_end(runner &r)
     r.alive--;
     if (r.at_barrier && r.at_barrier == r.alive)
         barrier_open(r);
-    if (!r.warps[w].gatherings.empty())
+    if (!r.warps[w].lane_groups.empty())
         warp_check(r, w);
 }
 
@@ -450,7 +450,7 @@ static bool is_place(const char *file, int line, const char *other_file, int oth
     return line == other_line && (file == other_file || strcmp(file, other_file) == 0);
 }
 
-void block_meet(const char *file, int line)
+void block_sync(const char *file, int line)
 {
     runner &r = *current;
     if (!r.at_barrier) {
@@ -466,7 +466,8 @@ void block_meet(const char *file, int line)
     thread_wait(r);
 }
 
-uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument, int width, const char *file, int line)
+uint64_t warp_run(warp_primitive kind, unsigned int mask, uint64_t value, int argument, int width, const char *file,
+                  int line)
 {
     runner &r = *current;
     const unsigned int t = r.running, w = t / LANES, bit = 1u << t % LANES;
@@ -476,10 +477,11 @@ uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument
     if (width < 1 || width > LANES || (width & (width - 1)))
         fail("%s: %s:%d: the width %d is no power of two up to %d", launch_name(r.grid, r.block).c_str(), file, line,
              width, LANES);
-    std::vector<gathering> &gatherings = r.warps[w].gatherings;
-    auto g = std::find_if(gatherings.begin(), gatherings.end(), [mask](const gathering &o) { return o.mask == mask; });
-    if (g == gatherings.end())
-        g = gatherings.insert(g, gathering{ kind, mask, 0, file, line });
+    std::vector<lane_group> &lane_groups = r.warps[w].lane_groups;
+    auto g =
+        std::find_if(lane_groups.begin(), lane_groups.end(), [mask](const lane_group &o) { return o.mask == mask; });
+    if (g == lane_groups.end())
+        g = lane_groups.insert(g, lane_group{ kind, mask, 0, file, line });
     else if (g->kind != kind || !is_place(g->file, g->line, file, line))
         fail("%s: lanes %08x of a warp are at different functions: %s:%d and %s:%d",
              launch_name(r.grid, r.block).c_str(), mask, g->file, g->line, file, line);
@@ -487,10 +489,10 @@ uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument
     r.value[t] = value;
     r.asked[t] = { argument, width };
     if (g->here == (mask & r.warps[w].alive)) {
-        const gathering complete = *g;
-        *g = gatherings.back();
-        gatherings.pop_back();
-        gathering_open(r, w, complete);
+        const lane_group complete = *g;
+        *g = lane_groups.back();
+        lane_groups.pop_back();
+        lane_group_release(r, w, complete);
     }
     thread_wait(r);
     return r.value[t];

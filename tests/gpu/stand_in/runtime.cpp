@@ -506,7 +506,7 @@ template <typename Body> static cudaError_t call_on(cudaStream_t stream, Body bo
     });
 }
 
-/* The same, of a stream that does not capture; else the capture is lost. */
+/* The same, of a stream that does not capture. A call on a stream that captures invalidates its capture. */
 template <typename Body> static cudaError_t call_beside_captures(cudaStream_t stream, Body body)
 {
     return call_on(stream, [&](const stream_pointer &found, lock &hold) {

@@ -1,5 +1,5 @@
 /* MPI's part of a step of simulated ranks: the same all-reduces of the same memory, and the same time charged for the same
- * passes. No harness, hence no world. */
+ * passes. There is no harness, so no world. */
 #include "ranks.h"
 
 #include "base/memory.h"

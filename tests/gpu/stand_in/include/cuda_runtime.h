@@ -39,12 +39,14 @@ namespace stand_in
 cudaError_t launch(const cudaLaunchConfig_t *config, std::function<void()> thread);
 
 /* Wait for all threads of the block that have not ended. */
-void block_meet(const char *file, int line);
+void block_sync(const char *file, int line);
 
-/* Wait for those lanes of the warp in `mask` that have not ended. */
-enum class meeting { sync, ballot, shuffle, shuffle_xor };
-uint64_t warp_meet(meeting kind, unsigned int mask, uint64_t value, int argument, int width, const char *file,
-                   int line);
+/* Warp-level primitives. */
+enum class warp_primitive { sync, ballot, shuffle, shuffle_xor };
+
+/* Wait for the lanes of the warp in `mask` that have not ended, then return this lane's result of the primitive. */
+uint64_t warp_run(warp_primitive kind, unsigned int mask, uint64_t value, int argument, int width, const char *file,
+                  int line);
 
 template <typename To, typename From> inline To bits_as(From from)
 {
@@ -55,12 +57,12 @@ template <typename To, typename From> inline To bits_as(From from)
 }
 
 template <typename T>
-inline T shuffle(meeting kind, unsigned int mask, T value, int argument, int width, const char *file, int line)
+inline T shuffle(warp_primitive kind, unsigned int mask, T value, int argument, int width, const char *file, int line)
 {
     static_assert(std::is_arithmetic_v<T> && (sizeof value == 4 || sizeof value == 8), "int, long, float or double");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    bits = warp_meet(kind, mask, bits, argument, width, file, line);
+    bits = warp_run(kind, mask, bits, argument, width, file, line);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -95,12 +97,12 @@ template <typename T> inline cudaError_t cudaMallocHost(T **memory, size_t size)
 
 inline void __syncthreads(STAND_IN_SITE)
 {
-    stand_in::block_meet(file, line);
+    stand_in::block_sync(file, line);
 }
 
 inline void __syncwarp(unsigned int mask = 0xffffffff, STAND_IN_SITE)
 {
-    stand_in::warp_meet(stand_in::meeting::sync, mask, 0, 0, warpSize, file, line);
+    stand_in::warp_run(stand_in::warp_primitive::sync, mask, 0, 0, warpSize, file, line);
 }
 
 /* A common word whose atomic change acts as a fence, since ThreadSanitizer does not understand plain fences. */
@@ -116,18 +118,18 @@ inline void __threadfence()
 inline unsigned int __ballot_sync(unsigned int mask, int predicate, STAND_IN_SITE)
 {
     return static_cast<unsigned int>(
-        stand_in::warp_meet(stand_in::meeting::ballot, mask, predicate != 0, 0, warpSize, file, line));
+        stand_in::warp_run(stand_in::warp_primitive::ballot, mask, predicate != 0, 0, warpSize, file, line));
 }
 
 template <typename T> inline T __shfl_sync(unsigned int mask, T value, int lane, int width = warpSize, STAND_IN_SITE)
 {
-    return stand_in::shuffle(stand_in::meeting::shuffle, mask, value, lane, width, file, line);
+    return stand_in::shuffle(stand_in::warp_primitive::shuffle, mask, value, lane, width, file, line);
 }
 
 template <typename T>
 inline T __shfl_xor_sync(unsigned int mask, T value, int lanes, int width = warpSize, STAND_IN_SITE)
 {
-    return stand_in::shuffle(stand_in::meeting::shuffle_xor, mask, value, lanes, width, file, line);
+    return stand_in::shuffle(stand_in::warp_primitive::shuffle_xor, mask, value, lanes, width, file, line);
 }
 
 /* A real atomic, since kernels of several streams run at once. Returns the old value. */
