@@ -857,7 +857,7 @@ compare() # writes closing.csv and claims.csv, of all labs that can be judged; f
     compgen -G "$results/[0-9][0-9]_*/summary.csv" || compgen -G "$results/platforms/dedicated-cores/[0-9][0-9]_*/summary.csv" ||
         return 0 # nothing to judge
     attended build/bin/claims --results "$results" --expected expected --tables
-    (($? < 2)) # 1: a claim does not hold, which the tables tell
+    (($? < 2)) # 1: a claim does not hold, which the tables show
 }
 
 # The pages, of all results that are there: also of labs that did not run this time.

@@ -35,7 +35,7 @@ static int steps_of(const struct source_settings *s)
 
 /* Return the mean seconds by which a batch lengthens the steps of a block. A rank that fetches its own batch is stopped while it does. What a
  * helper takes of the rank's core shows only in the whole step, so a block with it and one without are compared. The block begins and ends
- * with one batch at hand, so that as many are made as are taken. */
+ * with one batch ready, so that as many are made as are taken. */
 static double exposed(struct batch_source *source, bool has_helper, double seconds, int steps)
 {
     double stopped = 0, times[2] = { 0 };

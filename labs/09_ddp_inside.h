@@ -128,7 +128,7 @@ double predict_seconds(const struct options *o, const struct card *card); /* the
 struct prediction predict_accumulated(const struct options *o, const struct card *card, int micro_batches, int sums);
 
 /* Caps that cut the model's gradients into different buckets, ascending, mostly powers of the square root of 2: the first gives each
- * tensor its own bucket, the last puts all into one. Of caps that cut alike the largest. Return their number. */
+ * tensor its own bucket, the last puts all into one. Of caps with equal buckets only the largest. Return their number. */
 enum { CAPS_MOST = 40 };
 int list_caps(const struct options *o, double caps[CAPS_MOST]);
 

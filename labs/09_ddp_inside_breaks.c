@@ -1,6 +1,6 @@
 /* 09_ddp_inside_breaks: jobs of lab 09 in which a rank makes a mistake that stops the others (--break). Each is a job of its own with a
  * deadline; it ends as soon as one line has named rank, group, collective, sizes and cause (common/launch/desync.h). That line comes
- * from what the ranks recorded of their calls. Which mistake was planted, no rank tells.
+ * from the calls that the ranks recorded. No rank reports which mistake was planted.
  *
  *     left_out          a layer has no gradients on one rank, and its reducer leaves out the buckets that wait for them
  *     order             gradients of a layer come late on one rank, and reducers start buckets as they become ready

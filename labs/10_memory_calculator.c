@@ -174,7 +174,7 @@ static struct plan plan_of(const struct options *o)
                           .recompute = o->model.of.transformer.recompute };
 }
 
-/* True if the calculator knows what the case does: not moments in a file, and no mistakes. */
+/* True if the calculator covers the case: not moments in a file, and no mistakes. */
 static bool is_calculated(const struct options *o)
 {
     return !o->leaks && !o->plan.keeps_gradients && !o->plan.offload && o->plan.ahead == 0;

@@ -78,7 +78,7 @@ struct case_stats {
     double *queued;              /* (ranks) as in struct rank_result, over all measured steps */
     struct check_failures wrong; /* failed checks */
     bool has_hash;
-    uint64_t hash; /* of the parameters after the first block; later ones, repeated ones too, must end alike */
+    uint64_t hash; /* of the parameters after the first block; later blocks, repeated ones too, must end with the same */
 };
 
 /* Open the statistics of a case with these settings. Measured steps come in multiples of run.cycle. */

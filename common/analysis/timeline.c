@@ -156,7 +156,7 @@ struct check_failures timeline_split(const struct timeline *t, struct cell *cell
 
 /* --- what-if ---------------------------------------------------------------------------------------------------- */
 
-/* True if the events of two ranks are of alike calls, which may belong to different groups. */
+/* True if two ranks' events have calls of equal kind, size and step. Their groups may differ. */
 static bool are_alike(const struct rank_event *x, const struct rank_event *y)
 {
     const struct span *a = matched_span(x->of), *b = matched_span(y->of);

@@ -43,7 +43,7 @@ struct timeline {
     bool hides_peers;         /* `to` and `from` are unknown: of broadcasts and send-receives only `exposed` is known */
 };
 
-/* Return the number under which the job knows a rank: what a reader sees. -1 stays -1. */
+/* Return a rank's number in the job, which readers see. -1 stays -1. */
 static inline int timeline_rank(const struct timeline *timeline, int rank)
 {
     return timeline->numbers && rank >= 0 ? timeline->numbers[rank] : rank;

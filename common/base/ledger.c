@@ -84,7 +84,7 @@ static int layer_now(void)
     return layer >= 0 && layer < LEDGER_LAYERS - 1 ? layer : LEDGER_LAYERS - 1;
 }
 
-/* Tell the watcher, if there is one. */
+/* Call the watcher, if there is one. */
 static void tell(enum memory_place place)
 {
     if (ledger.changed)

@@ -1,4 +1,4 @@
-/* multiversion: vector loops for the processor at hand. */
+/* multiversion: vector loops for the processor that runs the program. */
 #ifndef LOCKSTEP_MULTIVERSION_H
 #define LOCKSTEP_MULTIVERSION_H
 

@@ -1,5 +1,5 @@
 /* brief: with LOCKSTEP_BRIEF_CARD in the environment, the machine card, probes and a lab's own tables are measured as briefly as
- * possible: one lap or call of each kind on little memory, also while other programs have the cores, and a card on disk is believed.
+ * possible: one lap or call of each kind on little memory, also while other programs have the cores, and a card on disk is not checked.
  * For tests of a program whose times are not checked; predictions from such a card are noise. */
 #ifndef LOCKSTEP_BRIEF_H
 #define LOCKSTEP_BRIEF_H

@@ -273,7 +273,7 @@ enum card_fit calibrate_again(struct card *card, struct world *world, const stru
 {
     struct probe *probe = card_is_brief() ? NULL : probe_open(card, world, workload, run, NULL);
     if (!probe)
-        return CARD_FITS; /* it is believed, or was made from the platform file */
+        return CARD_FITS; /* it is not checked, or was made from the platform file */
     const struct undisturbed since = undisturbed_begin();
     struct card_probe now = probe_measure(probe, VISITS_TO_AGREE);
     if (!undisturbed(since, world) || now.sums_disturbed)

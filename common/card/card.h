@@ -44,7 +44,7 @@ struct fit_error {
 };
 
 /* Steps with the run's usual batch, measured in the same turns as the shapes that costs are fitted to, and all-reduces of the gradients
- * by all ranks (0: none). Nothing is predicted from them: they tell how good the fits are, and what later probes (drift.h) repeat. */
+ * by all ranks (0: none). Nothing is predicted from them: they show how good the fits are, and later probes (drift.h) repeat them. */
 struct card_reference {
     struct local_times alone, together;
     double transfer;

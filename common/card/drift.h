@@ -51,8 +51,8 @@ enum card_fit {
  * `why` names the part furthest off: "forward and backward take 12 % longer". */
 enum card_fit card_fit_of(const struct card *card, const struct card_probe *probe, char why[CARD_NAME]);
 
-/* Return a probe that other programs disturbed, with no part longer than on the card: they make it longer, which tells nothing of the
- * machine. */
+/* Return a probe that other programs disturbed, with no part longer than on the card: longer parts say nothing about the machine, because
+ * other programs delay them. */
 struct card_probe card_probe_disturbed(const struct card *card, struct card_probe probe);
 
 /* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, collectives and

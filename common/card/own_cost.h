@@ -85,12 +85,12 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
 /* Return the value of a cost whose seconds these are. */
 double own_cost_value(enum own_cost_kind kind, double seconds);
 
-/* all: measure those of the list that have no value, as `where` says but for the world. The first `busy` ranks measure at once; of simulated
- * ranks all measure collectives, and rank 0 the other costs. Rank 0 then has the means of these ranks, and of
- * OWN_TURNS turns in which each cost is measured once. What slows down a core often lasts for tenths of a second, as the work of another
- * guest on its other hyperthread does; a cost that is measured at one time only is then too high or too low, and by a third. A cost that
- * takes long averages over such moments itself: it is measured no more after OWN_TURNS_LEAST turns in which it took OWN_ENOUGH_S. Turns that
- * others disturbed (undisturbed.h) do not count, unless there is no other. */
+/* all: measure the costs of the list that have no value, as `where` says except for its world. The first `busy` ranks measure at once; of
+ * simulated ranks all measure collectives, and rank 0 the other costs. Rank 0 then has the means of these ranks, and of OWN_TURNS turns in
+ * which each cost is measured once. A core is often slow for tenths of a second, for example while another guest works on its other
+ * hyperthread; a cost that is measured at one time only is then too high or too low, by up to a third. A cost that takes long averages
+ * over such moments itself: OWN_TURNS_LEAST turns suffice if they took OWN_ENOUGH_S. Turns that others disturbed (undisturbed.h) do not
+ * count, unless there is no other. */
 enum { OWN_TURNS = 8, OWN_TURNS_LEAST = 3 };
 #define OWN_ENOUGH_S 1.0
 void own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,

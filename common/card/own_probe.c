@@ -14,7 +14,7 @@
 struct own_probe {
     const struct own_cost *list;
     struct world *world;
-    struct own_where where; /* but for its world */
+    struct own_where where; /* except its world */
     int busy;
     /* On rank 0: */
     double credit;                /* seconds that may be spent now */

@@ -11,7 +11,7 @@
 
 struct own_probe;
 
-/* all: open a probe of the list, whose costs the first `busy` ranks measure at once, as `where` says but for the world. NULL: there is no
+/* all: open a probe of the list, whose costs the first `busy` ranks measure at once, as `where` says except for its world. NULL: no
  * list, or the machine is only modelled. */
 struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, struct own_where where, int busy);
 

@@ -199,7 +199,7 @@ static void settle(struct probe *p)
     world_park(p->world);
 }
 
-/* Return what laps of the usual batch tell. A rank alone has no jitter. */
+/* Return a probe from laps of the usual batch. A rank alone has no jitter. */
 static struct card_probe local_probe(const struct lap_times *times)
 {
     const struct local_times *lap = &times->mean[0];

@@ -1,5 +1,5 @@
-/* undisturbed: whether other programs, or the virtual machine's host, had a rank's core while something was measured. What they delay tells
- * nothing of the machine: a rank that waits for one without a core measures milliseconds for a message of microseconds. */
+/* undisturbed: whether other programs, or the virtual machine's host, had a rank's core while something was measured. Such
+ * a time says nothing about the machine: a rank that waits for one without a core measures milliseconds for a message of microseconds. */
 #ifndef LOCKSTEP_UNDISTURBED_H
 #define LOCKSTEP_UNDISTURBED_H
 

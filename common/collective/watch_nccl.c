@@ -36,7 +36,7 @@ _Noreturn static void end_with(struct nccl_watched *w, const char *line)
     abort();
 }
 
-/* End the job, and tell where the ranks wait. */
+/* Print where the ranks wait, and end the job. */
 _Noreturn static void give_up(struct nccl_watched *w, const struct collective_call *call, const char *why)
 {
     struct flight_recorder *recorder = world_recorder(w->world);

@@ -1,5 +1,5 @@
-/* watch_nccl: ends the job if a rank waits in vain for its GPU or for NCCL. NCCL waits for ever, even for a rank that never arrives. So
- * while a rank waits, it asks about once a tenth of a second: has NCCL failed, has a rank died, do the ranks make different calls, has
+/* watch_nccl: ends the job if a rank's wait for its GPU or for NCCL would not end. NCCL has no timeout, even for a rank that never
+ * arrives. So a waiting rank asks about every tenth of a second: has NCCL failed, has a rank died, do the ranks make different calls, has
  * nothing been done for too long? Then it prints where the ranks wait, aborts NCCL and ends all ranks. */
 #ifndef LOCKSTEP_WATCH_NCCL_H
 #define LOCKSTEP_WATCH_NCCL_H

@@ -26,7 +26,7 @@ void shard_make(FILE *out, const struct shard_recipe *recipe);
 void shard_make_header(FILE *out, enum shard_format format, uint64_t tokens);
 void shard_make_token(FILE *out, enum shard_format format, uint32_t token);
 
-/* Return the most tokens that the header of this format can tell. */
+/* Return the most tokens that a header of this format can hold. */
 uint64_t shard_make_most(enum shard_format format);
 
 #endif

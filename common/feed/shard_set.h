@@ -24,7 +24,7 @@ void shard_set_keep(struct shard_set *set, uint64_t tokens);
 /* Return the number of all tokens. */
 uint64_t shard_set_tokens(const struct shard_set *set);
 
-/* Return a number that differs, but for chance, between sets with other file names or sizes: resume must find the same set. */
+/* Return a hash of the shards' names and numbers of tokens. A resumed run must find the same set. */
 uint64_t shard_set_identity(const struct shard_set *set);
 
 #endif

@@ -44,8 +44,8 @@ struct token_shard {
 struct token_shard token_shard_open(const char *path);
 void token_shard_close(struct token_shard *shard);
 
-/* Return the status with which a program ends that cannot read its shards. In a rank it is STATUS_WRONG, because of STATUS_USAGE only
- * the first rank tells (die.h), and other ranks may be able to read theirs. */
+/* Return the exit status of a program that cannot read its shards. In a rank it is STATUS_WRONG, because only the first rank prints the
+ * message of a STATUS_USAGE (die.h), and other ranks may be able to read theirs. */
 enum status token_shard_status(void);
 
 /* Open the file for reading again; end the program if it is gone or has another size than before. Return a descriptor. */

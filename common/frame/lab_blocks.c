@@ -44,9 +44,9 @@ static void judge_block(struct lab *lab)
     lab->result.hash = hash_parameters(lab);
 }
 
-/* Return the share of the time in which others had a rank's core: other programs that of any rank in the measured steps, the host of
- * this virtual machine all of them in the whole block, because steal is counted in ticks. Where ranks have no core each, they wait for
- * one another, and only the host counts. */
+/* Return the share of the time in which others had the ranks' cores: other programs in the measured steps, at the rank with the largest
+ * share; plus the virtual machine's host in the whole block, because steal is counted in ticks. If ranks share cores, only the host
+ * counts, because they delay each other. */
 static double taken_share(const struct lab *lab, const struct block *block)
 {
     double share = 0;
@@ -175,7 +175,7 @@ HOT static enum check check_in(const struct lab *lab, int step)
     return step == lab->window.warmup + lab->window.measured - 1 ? CHECK_KEPT : CHECK_NOTHING;
 }
 
-/* Return what has kept this rank from its core so far. Simulated ranks share one thread, so only rank 0 looks, for all of them; the
+/* Return the interruptions of this rank so far. Simulated ranks share one thread, so only rank 0 looks, for all of them; the
  * delay of each is unknown. Real ranks without a core each delay one another. */
 static struct interruptions interruptions_now(const struct lab *lab)
 {
@@ -186,7 +186,7 @@ static struct interruptions interruptions_now(const struct lab *lab)
                                    .at = world_wall() };
 }
 
-/* Note what kept this rank from its core in the measured steps. */
+/* Note the interruptions of this rank in the measured steps. */
 static void note_interruptions(struct lab *lab)
 {
     const struct interruptions now = interruptions_now(lab);

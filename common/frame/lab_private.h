@@ -63,7 +63,7 @@ struct lab {
 
     /* On rank 0: */
     char *hosts;    /* hosts_text() */
-    char *card_key; /* tells this card from others */
+    char *card_key; /* identifies this card */
     struct run_results *results;
     struct probe *probe;         /* on all ranks; NULL if nothing computes */
     struct own_probe *own_probe; /* likewise; NULL if the lab has no costs of its own */

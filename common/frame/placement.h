@@ -35,7 +35,7 @@ const char *placement_label(const char *backend, const char *device, int ranks, 
 const char *placement_backend(enum placement mode);
 const char *placement_device(enum placement mode);
 
-/* Return the key that tells this placement's machine card from others: `platform` ("here") unless `label` names GPUs. Free it. */
+/* Return the key of this placement's machine card: `platform` ("here") unless `label` names GPUs. Free it. */
 char *placement_key(const char *platform, const char *label, const struct run *run);
 
 #endif

@@ -175,7 +175,7 @@ static void break_tie(struct desync *d)
     d->is_tie = false;
 }
 
-/* Make the party odd that is ahead: numbers of steps and buckets tell, however many ranks it has. */
+/* Blame the party that is ahead by its numbers of steps and buckets, however many ranks it has. */
 static void blame_the_one_ahead(struct desync *d)
 {
     const struct collective_call *a = &d->usual.call, *b = &d->odd.call;

@@ -1,5 +1,5 @@
-/* desync: which rank called other collectives than the others, and why. "Desynchronised" is what the field says of such a job: its
- * ranks wait for each other for ever, or add up what does not belong together.
+/* desync: which rank called other collectives than the others, and why. Such a job is called desynchronised:
+ * its ranks wait for each other without end, or add up different data.
  *
  * The evidence is what each rank recorded: its last calls, the one that it waits in, whether it has ended. Ranks of a group number
  * their calls, so that calls of one number must be alike: same kind, size, step and bucket. Of the first number where they are not,
@@ -12,8 +12,8 @@
  *     ended early       a rank has ended, or has left its steps, where the others begin another step
  *     crossed groups    ranks wait in different groups, each for a call that the other has not made
  *
- * The party of fewer ranks is at fault. Of two equal ones, that which does not call what it called at this place of the step before;
- * if this shows nothing either, both are named. */
+ * The party of fewer ranks is at fault. If both are equal, it is the party whose call differs from its call at this place of the step
+ * before; if this shows nothing either, both are named. */
 #ifndef LOCKSTEP_DESYNC_H
 #define LOCKSTEP_DESYNC_H
 

@@ -52,8 +52,8 @@ struct heartbeat {
 };
 struct heartbeat flight_recorder_read(const struct flight_recorder *recorder);
 
-/* Record that a rank makes a mistake on purpose, at `now` of the monotonic clock; return that moment, 0 for none. Of no use for a
- * diagnosis: it tells how long one took. */
+/* Record that a rank makes a mistake on purpose, at `now` of the monotonic clock; return that moment, 0 for none. The
+ * diagnosis does not use it; it shows how long the diagnosis took. */
 void flight_recorder_plant(struct flight_recorder *recorder, double now);
 double flight_recorder_planted(const struct flight_recorder *recorder);
 
@@ -78,7 +78,7 @@ const char *flight_recorder_kept_text(const struct flight_recorder *recorder);
 char *flight_recorder_text(const struct flight_recorder *recorder);
 
 /* Return a message about ranks whose calls do not fit together, with the likely cause and its cure (desync.h); NULL if there is none.
- * Such ranks wait for each other for ever, or add up what does not belong together. If there is something to say, first wait up to
+ * Such ranks wait for each other without end, or add up different data. If there is such a message, first wait up to
  * FLIGHT_RECORDER_SETTLE_S, by `sleep_for`, until the ranks have made their last calls; NULL: do not wait. Free the message. */
 #define FLIGHT_RECORDER_SETTLE_S 1.0
 char *flight_recorder_desync_text(const struct flight_recorder *recorder, void (*sleep_for)(double seconds));
@@ -86,7 +86,7 @@ char *flight_recorder_desync_text(const struct flight_recorder *recorder, void (
 /* Return the message for a job without a heartbeat for `seconds`, which includes the same text. Free the message. */
 char *flight_recorder_timeout_text(const struct flight_recorder *recorder, double seconds);
 
-/* Tell why the job ends, unless another process of the job has already begun to. If a supervisor prints what ranks say, store the line
+/* Report why the job ends, unless another process of the job has already begun to. If a supervisor prints the ranks' lines, store the line
  * for it: a launcher may drop what a rank printed just before MPI_Abort(). Otherwise print it as warn() does, and give the launcher
  * time to pass it on, by `sleep_for`; NULL: do not wait. flight_recorder_has_spoken() returns true once a line is complete; a message
  * of die() counts too. */

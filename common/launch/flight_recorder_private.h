@@ -1,4 +1,4 @@
-/* flight_recorder_private: what the texts about missing ranks and calls read of the shared memory. Only flight_recorder.c knows its
+/* flight_recorder_private: the shared memory as the texts about missing ranks and calls read it. Only flight_recorder.c knows its
  * layout; only flight_recorder_text.c and flight_recorder_desync.c include this header besides. */
 #ifndef LOCKSTEP_FLIGHT_RECORDER_PRIVATE_H
 #define LOCKSTEP_FLIGHT_RECORDER_PRIVATE_H

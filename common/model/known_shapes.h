@@ -31,7 +31,7 @@ double known_shape_parameters(const struct known_shape *shape);
  * inside and as many heads of keys as of queries that is 32 × width: the 34 of Korthikanti et al. (2022) without masks of dropout. */
 double known_shape_token_bytes(const struct known_shape *shape);
 
-/* Likewise of attention alone, which a recomputed attention does not keep: its norm, queries, keys, values, and what it gives; and of the
+/* Likewise of attention alone, which a recomputed attention does not keep: its norm, queries, keys, values, and output; and of the
  * gradients on backward's way through a block: of its output, of what is beside it, and of the widest array. */
 double known_shape_attention_bytes(const struct known_shape *shape);
 double known_shape_way_bytes(const struct known_shape *shape);

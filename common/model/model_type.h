@@ -1,4 +1,4 @@
-/* model_type: what a model must say of itself; model.h and workload.h do the rest. Only files of this room include it.
+/* model_type: the functions that a type of model has; model.h and workload.h do the rest. Only files of this room include it.
  *
  * A new type is a file like mlp.c, and a member of union model_settings. Functions of settings take the settings of their type. */
 #ifndef LOCKSTEP_MODEL_TYPE_H

@@ -50,7 +50,7 @@ struct run {
     double deadline_s;    /* seconds without a heartbeat until a run is ended; 0 = timeout of timeouts.h */
     const char *out;      /* folder of all results */
     bool blind;           /* one of the cases runs without its name, as a quiz */
-    bool verdict;         /* make the changes that tell what bounds each case's step */
+    bool verdict;         /* make the changes that show what bounds each case's step */
     struct option_list cases, guesses;
 };
 

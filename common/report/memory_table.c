@@ -32,7 +32,7 @@ static double rest(const struct place_count *of)
     return of->resident - of->program - of->held;
 }
 
-/* Freed blocks that the heap keeps. It does not tell which of their pages are still there: at most the rest. */
+/* Freed blocks that the heap keeps, at most the rest: the heap does not report which of their pages are still resident. */
 static double kept(const struct place_count *of)
 {
     return fmax(0, fmin(of->freed, rest(of)));

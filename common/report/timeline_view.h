@@ -21,7 +21,7 @@ struct timeline_view {
     } * collapsed;       /* (folds), by rank */
 };
 
-/* Return the number under which the job knows a rank. */
+/* Return a rank's number in the job. */
 static inline int timeline_view_rank(const struct timeline_view *view, int rank)
 {
     return view->numbers ? view->numbers[rank] : rank;

@@ -9,7 +9,7 @@ smallest=(--cases zero3_recompute --cases recompute_attention --num-heads 1 --nu
 largest=(--vocab-size 1048576 --hidden-dim 1024 --num-heads 64)
 drawn=(recompute_attention recompute_all) shortest=(--num-blocks 1) longest=(--batch-size 64)
 what_if_ms=23.6
-own_tables() # FOLDER: what is in use comes back to what it was; what is held is what was predicted, but for losses, and parts of sums on GPUs
+own_tables() # FOLDER: memory in use returns to its first value; memory held is as predicted, except losses, and parts of sums on GPUs
 {
     [ ! -e "$1/growth.csv" ] || awk -F, -v gpu="$([[ $way == nccl || $way == shared || $way == staged ]] && echo 1)" '/^#/ || $1 == "twice" { next }
         { rows++; if ($7 - $6 < 0 || $7 - $6 > (gpu ? 0.1 : 0.01)) bad = 1 }

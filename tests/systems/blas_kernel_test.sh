@@ -85,7 +85,7 @@ mkdir -p bin lib/cores
 cp "$lab" bin/
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 RES_OPTIONS="timeout:1 attempts:1"
 
-# A kernel that is a tenth faster is selected, printed and stored. Later runs do not time kernels again, under mpirun neither.
+# A kernel that is a tenth faster is selected, printed and stored. Later runs do not time kernels again, nor under mpirun.
 seconds_are "$own=0.0110" "$other=0.0100"
 card env
 takes "$other"

@@ -72,7 +72,7 @@ json 10 late.csv 'a["ranks"] == 3 and a["steps"] == 16 and a["rounds"] == 1 and 
     'a["lesson"] == "01_straggler" and "num_workers" in a["remedy"]'
 [[ $(wc -l <answer.json) -eq 1 ]] || complain "--json" "more than the object"
 
-# Ranks 2 and 3 of four are late alike: no rank is blamed, and fixing one gains nothing. Their host is blamed.
+# Ranks 2 and 3 of four are equally late: no rank is blamed, and fixing one gains nothing. Their host is blamed.
 job 32 1 1 41 41 -- a a b b >host.csv
 answers 10 host.csv
 says "no rank stands out as the cause." "25 waited for host b (ranks 2 and 3), late in its data." \
@@ -94,12 +94,12 @@ json 10 alone.csv 'a["blamed"]["rank"] == 3 and a["blamed"]["host"] is None' 'li
 job 32 1 1 41 51 -- a a b b >both.csv
 json 10 both.csv 'fixes[3, None, "data"]["gain_ms"] == 10 and fixes[None, "b", "data"]["gain_ms"] == 50'
 
-# All alike: no rank is named, and no fix gains.
+# All ranks are equal: no rank is named, and no fix gains anything.
 job 18 1 1 1 >even.csv
 answers 0 even.csv
 says "No single fix gains more than noise."
 json 0 even.csv 'a["blamed"] is None and a["fixes"] == []'
-# Four steps tell nothing.
+# Four steps are too few.
 job 4 1 41 1 >short.csv
 answers 0 short.csv
 says "as far as so few steps can tell"

@@ -513,7 +513,7 @@ expect "it,base,any,blamed_rank,=,2,,shape,w"
 row "another rank" "base 70.50 100.00 WRONG: it"
 blamed='' measure . "base 0 100 $steps"
 row "no rank" "base 70.50 100.00 too noisy: it, no rank stands out"
-# The newest launch tells too little, all launches together enough: four rounds for one of four ranks, three quarters of the waiting.
+# The newest launch has too few rounds, all launches together enough: four rounds for one of four ranks, three quarters of the waiting.
 blamed='' charged=2,30,35 measure . "base 0 100 100 100" "base 1 100 100 100"
 expect "it,base,any,blamed_rank,=,2,,shape,w"
 row "by all launches" "base 70.50 100.00 as predicted"

@@ -115,7 +115,7 @@ TEST(every_rank_gets_the_means)
     assert_true(world_size(world) > 1 ? mine.transfer > 0 : mine.transfer >= 0 && mine.transfer <= 0);
 }
 
-/* It measures the step alone, for all ranks alike, as a probe does. */
+/* A short probe measures only the step, on all ranks, like a probe. */
 TEST(a_short_probe_sees_the_step)
 {
     const struct run run = run_of_world();
@@ -144,7 +144,7 @@ TEST(a_card_of_another_machine_is_found_out)
     assert_non_null(strstr(why, "100 % less"));
 }
 
-/* The card keeps what a probe repeats, and what the fit says of it. */
+/* The card keeps the measurements that a probe repeats, and the fit's predictions of them. */
 TEST(a_card_has_its_reference)
 {
     const struct run run = run_of_world();

@@ -105,7 +105,7 @@ TEST(memory_falls_as_counted)
     assert_true(fabs(bytes[0] - bytes[3] - 4 * R * 15 * of_attention) < 1);
 }
 
-/* Every operation of the blocks is computed again, but for the last run's; or attention alone, but for the last block's. */
+/* Every operation of the blocks is computed again, except the last run's; or attention alone, except the last block's. */
 TEST(what_is_computed_again_is_counted)
 {
     struct workload w = published_transformer;

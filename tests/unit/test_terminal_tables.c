@@ -11,7 +11,7 @@
 
 enum { WIDE = 200, RANKS = 2 };
 
-/* Return a case of two ranks: 1 ms data, 20 local, `host`, 2 wait and 7 transfer, predicted but for 0.5 ms of data. */
+/* Return a case of two ranks: 1 ms data, 20 local, `host`, 2 wait and 7 transfer, predicted except for 0.5 ms of data. */
 static struct outcome outcome_of(const char *name, double host)
 {
     struct outcome o = {

@@ -1,4 +1,4 @@
-/* test_visits.c: test which laps of the machine card count, and what is said of the fit to them. */
+/* test_visits.c: test which laps of the machine card count, and the errors of the fit to them. */
 #include "card/local_fit.h"
 #include "card/visits.h"
 #include "support/unit.h"

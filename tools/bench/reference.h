@@ -20,7 +20,7 @@ enum { REFERENCE_WORDS_MOST = 32, REFERENCE_LINE = 256 };
 struct reference {
     pid_t process;              /* 0: not running */
     int line;                   /* socket: its input and output */
-    double busy;                /* CPU seconds of all windows, if the program tells them */
+    double busy;                /* CPU seconds of all windows, if the program reports them */
     char about[REFERENCE_LINE]; /* text after "ready "; empty if never started */
     char lacks[REFERENCE_LINE]; /* reason why not running */
 };

@@ -160,7 +160,7 @@ static struct finding find_first(const struct flight_team *team)
     return f;
 }
 
-/* --- who waits for whom across groups ---------------------------------------------------------------------------- */
+/* --- which ranks wait for which across groups ---------------------------------------------------------------------- */
 
 static int compare_ranks(const void *a, const void *b)
 {

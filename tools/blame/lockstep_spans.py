@@ -118,7 +118,7 @@ class Spans:
         self._begin("data")
 
     def _register(self, model):
-        """Become the receiver of the model's buckets. DDP takes one hook, for ever: a later record() takes its place over."""
+        """Become the receiver of the model's buckets. DDP accepts only one hook, so a later record() reuses it."""
         if hasattr(model, "_lockstep_spans"):
             model._lockstep_spans[0] = self
             return

@@ -14,7 +14,7 @@ struct trace_call_name {
     int to, from;        /* of "nccl:send 0->1" and "nccl:recv 1<-0": the ranks within the group; else -1 */
 };
 
-/* Read "allreduce", "nccl:_all_gather_base", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" and their like. A kernel that PyTorch's
+/* Read "allreduce", "nccl:_all_gather_base", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)" and similar names. A kernel that PyTorch's
  * NCCL launches for all-to-alls or messages is SendRecv: the range that launched it knows more. */
 struct trace_call_name trace_call_named(const char *name);
 

@@ -1,5 +1,5 @@
 /* gpu_post: the post "Profiling a PyTorch Training Job End to End" as queues of loader workers (card/worker_queue.h), whose parameters
- * come from some of its numbers. What the others should be follows.
+ * come from some of its numbers. The others follow from these.
  *
  *     parameter                                   from
  *     step    of the MLP, its batch there         median of data_workers4
@@ -11,7 +11,7 @@
  *     plain   a worker's time for a batch of B    means of baseline (B = 256) and torch_batch1024, on a line: fixed + B x sample
  *             samples of the plain loader
  *
- * In the last line lies an assumption that the post does not make: that those two steps wait for their two workers. For it speaks that
+ * The last line rests on an assumption that the post does not make: those two steps wait for their two workers. Two facts support it:
  * data_workers4 steps in `step` with the baseline's model and batch when its batch is there, in 62 % of the baseline's step; and that
  * the line predicts kernel_fp32 and kernel_bf16, of half the larger batch, although these train another model. The post shows no
  * single steps of these four, so it stays an assumption. */

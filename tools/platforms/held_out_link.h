@@ -1,11 +1,11 @@
-/* held_out_link: what the link of the blog's machine says of messages that it was not fitted to
+/* held_out_link: predicts, with the link of the blog's machine, messages that it was not fitted to
  *
  * The link is fitted to 128 MiB among four ranks: comm_ws4 - weak_ws4. A ring of n ranks sends 2 (n - 1) / n of the bytes, one
  * message after another, so the same link predicts the gradients (12.5 MB) between two ranks:
  *
  *     predicted = (comm_ws4 - weak_ws4) x (2 x 1/2 x 12.5 MB) / (2 x 3/4 x 134.2 MB)
  *
- * Two ranks are published at two batches. What they need beyond a lone rank with the same batch is the published side; a lone rank
+ * Two ranks are published at two batches. Their time beyond a lone rank's with the same batch is the published side; a lone rank
  * with 256 samples lies on the line through weak_ws1 (128) and strong_ws1 (512). This side also holds the wait for the later of two
  * ranks: the mean larger of two normal draws is 1 / sqrt(pi) standard deviations above their mean, so
  *

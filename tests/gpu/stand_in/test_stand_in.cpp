@@ -1056,7 +1056,7 @@ static void case_not_blocking()
     });
 }
 
-/* Kill rank 1 after init: rank 0 waits in vain until it aborts. */
+/* Kill rank 1 after init: rank 0 waits until it aborts. */
 static void case_killed_peer()
 {
     ranks_run(
