@@ -110,7 +110,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     struct prediction spared = predict_step(card, loads, ranks, jitter, transfer / k);
     double any = o->chances ? predict_any(o->chance, ranks) : o->roams; /* share of steps hit at random, not spared */
     if (o->stall == STALL_BUSY && o->run.ahead && card_helper(card) == HELPER_SOMEWHERE)
-        spared.data = (double)NAN; /* on which core the helper computes is unknown, so the step is, too */
+        spared.data = (double)NAN; /* the helper's core is unknown, so the step is, too */
     if (any == 0)
         return spared;
     /* Give the first rank the most stalls, by symmetry. Of k roaming stalls, the rank hit most often has predict_fullest(k, ranks);

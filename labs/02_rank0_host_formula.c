@@ -68,7 +68,7 @@ struct prediction predict(const struct options *o, const struct card *card)
         loads[rank].pause = most;
     struct prediction prediction = predict_step(card, loads, ranks, card_jitter(card, ranks, fetch + local), transfer);
     if (o->in_helper && o->work == STALL_BUSY && card_helper(card) == HELPER_SOMEWHERE)
-        prediction.data = (double)NAN; /* on which core the helper computes is unknown, so the step is, too */
+        prediction.data = (double)NAN; /* the helper's core is unknown, so the step is, too */
     prediction.host += sum / ranks;
     prediction.wait += most - sum / ranks;
     prediction.transfer += barrier / period;

@@ -45,7 +45,7 @@ struct buffers {
 struct buffers buffers_open(const struct options *o, struct model *model);
 void buffers_close(struct buffers *b, const struct options *o);
 
-/* Forget what earlier steps left in the buffers: every block begins alike. The collective: of the block. */
+/* Reset the buffers, so that every block begins with the same contents. `collective`: that of the block. */
 void buffers_restart(struct buffers *b, const struct options *o, struct collective *collective);
 
 /* Return the kept message, to be summed in place. Each sum multiplies its value by the ranks, so it begins small. It is refilled

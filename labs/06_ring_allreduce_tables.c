@@ -63,7 +63,7 @@ static void write_crossover(struct csv *csv, int ranks, double predicted, double
     free(in_sweep);
 }
 
-/* Every way at every size; and crossover.csv. */
+/* Write every way at every size, and crossover.csv. */
 static void write_sweep(struct lab *lab, const struct options *o, struct csv *csv)
 {
     struct by_hand *by_hand = by_hand_open(lab_world(lab), o);

@@ -230,13 +230,13 @@ static char *event(const struct options *o)
                        o->run.batch_size, o->sleep_ms);
 }
 
-/* True if the kernel's accounts are of one rank, which simulated ranks share. */
+/* True if the kernel counts each rank by itself: simulated ranks share one process. */
 static bool has_accounts(const struct options *o)
 {
     return device_computes() && !world_is_simulated() && !o->run.blind;
 }
 
-/* True if real arithmetic is there to be measured, and all cases run. */
+/* True if the device computes, so that arithmetic can be measured, and all cases run. */
 static bool is_whole(const struct options *o)
 {
     return device_computes() && o->run.cases.count == 0;

@@ -81,15 +81,15 @@ struct worker_queue queue_of(const struct options *o, const struct card *card);
 extern const struct own_cost costs[];
 
 /* Run a branch, and return medians of its passes' seconds: after matrix products, which slow down a core (frequency.h), or by itself. A GPU
- * computes both alike. Without what an event takes: of simulated ranks about a microsecond, as long as a hundred operations. */
+ * computes both alike. The time of an event is not included: about a microsecond for simulated ranks, as long as a hundred operations. */
 struct passes {
     double forward, backward, both;
 };
 enum branch_place { BY_ITSELF, IN_STEP };
 struct passes time_branch(struct branch_settings of, int repeats, enum branch_place place, struct world *world);
 
-/* Return what the card says: the seconds of a branch's forward and backward, without what its work loses after products, and with it; and
- * of an operation of it with its launch. Launches are measured after products. */
+/* Return the card's seconds of a branch's forward and backward, without the loss of its work after products, and with it; and of one
+ * of its operations with its launch. Launches are measured after products. */
 double branch_pass(const struct card *card, struct branch_settings of);
 double branch_pass_in_step(const struct card *card, struct branch_settings of);
 double operation_pass(const struct card *card, struct branch_settings of, int number, bool is_backward);

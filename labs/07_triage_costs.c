@@ -125,7 +125,7 @@ static void run_backward(const void *bench)
     device_pointwise_back(&((const struct bench *)bench)->call);
 }
 
-/* Run an operation without its tensors on some, again and again, and return the seconds of a call. */
+/* Give an operation tensors, run it repeatedly, and return the seconds of a call. */
 static double time_operation(struct pointwise_back call, bool is_backward, int calls, struct world *world)
 {
     struct bench bench;

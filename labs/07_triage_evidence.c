@@ -39,7 +39,7 @@ static struct observed take_step(struct trainer *t, struct worker_loader *loader
                               .count = branches_count(branches) };
 }
 
-/* `own`: bytes that reading the accounts reads. */
+/* Write a row. `own`: bytes of the reads of the kernel's counters themselves. */
 static void put_step(struct csv *csv, const char *name, int step, const struct observed *at, double own)
 {
     const struct evidence *e = &at->evidence;

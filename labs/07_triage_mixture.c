@@ -23,7 +23,7 @@ static const struct branch_settings units[PARTS] = {
     [COMPUTE] = { .kind = BRANCH_MICRO, .way = BRANCH_FUSED, .blocks = 24, .rows = 8, .cols = 512 },
 };
 
-/* Return what the change of a cause gains of a pass, times its factor. */
+/* Return the gain of a pass by the change of a cause, times its factor. */
 static double gain(struct branch_settings of, int cause, const struct card *card)
 {
     struct branch_settings less = of;
@@ -71,7 +71,7 @@ static void solve(const struct options *o, const struct branch_settings *unit, c
         }
 }
 
-/* Set the delay of a sample so that a batch takes these seconds, or as near as can be. If even the shortest sleeps take longer, its
+/* Set the delay of a sample so that a batch takes these seconds, as nearly as possible. If even the shortest sleeps take longer, its
  * samples compute instead: a system's sleep always lasts some hundredths of a millisecond. */
 static void set_delay(struct options *o, double seconds, const struct card *card)
 {

@@ -103,7 +103,7 @@ static struct watched watch_branch(struct branch_settings of, int times, struct 
     return median;
 }
 
-/* A point of a roofline: what was moved and computed in how long, and what the card says. */
+/* A point of a roofline: bytes and operations of some calls, their seconds, and the card's prediction. */
 struct point {
     const char *of, *name, *direction;
     double calls, bytes, flops, seconds, predicted;

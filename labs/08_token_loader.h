@@ -120,8 +120,8 @@ double alone_seconds(const struct token_parts *parts, const struct source_settin
 /* True if the lab's tables can be measured: with all cases, on real ranks. */
 bool measures_tables(const struct options *base);
 
-/* all: write ladder.csv, latency.csv and resident.csv: each way alone, as fast as it can; crossover.csv: the step that is so short that a
- * way shows; shuffle.csv: how good a shuffle is, and what it costs. */
+/* all: write ladder.csv, latency.csv and resident.csv: each way alone, as fast as it can; crossover.csv: the step time below which
+ * a way shows; shuffle.csv: the quality of a shuffle, and its cost. */
 void write_ladder(struct lab *lab, const struct options *base, struct csv *csv);
 void write_crossover(struct lab *lab, const struct options *base, struct csv *csv);
 void write_shuffle(struct lab *lab, const struct options *base, struct csv *csv);

@@ -111,7 +111,7 @@ static void time_copy(struct copying *c, double *issue, double *ready)
 
 enum when { WITHOUT, AT_ONCE, AHEAD, WHENS };
 
-/* Return the seconds of a step of some, each with a batch of its own, or all on one that is there. */
+/* Return the mean seconds of STEPS steps, each with a batch of its own, or all on one in the GPU's memory. */
 static double time_steps(struct copying *c, enum when when)
 {
     copy(c, 0);

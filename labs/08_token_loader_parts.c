@@ -358,7 +358,7 @@ static double handoff(const struct parts_shape *shape)
     return stats_lower_median(seconds, turns);
 }
 
-/* Return the seconds between two time stamps around a batch that is nothing. */
+/* Return the seconds between two time stamps around an empty batch. */
 static double ask(double rest)
 {
     enum { CALLS = 400 };

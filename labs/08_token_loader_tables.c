@@ -9,7 +9,7 @@ bool measures_tables(const struct options *base)
     return device_computes() && !world_is_simulated() && base->run.cases.count == 0;
 }
 
-/* --- the shortest step that does not notice ----------------------------------------------------------------------- */
+/* --- the shortest step that hides a way --------------------------------------------------------------------------- */
 
 /* A way shows if it lengthens the step by more than this share. Other shares have other crossovers, in proportion. */
 static const double shows = 0.01;

@@ -13,7 +13,7 @@ struct options {
     int broken;      /* enum break_kind: instead of measuring, a rank makes this mistake */
     int break_rank, break_step;
     bool watch_only; /* ranks do not compare their calls */
-    bool is_cured;   /* show what helps against the mistake, and its price */
+    bool is_cured;   /* show the cures of the mistake, and their prices */
     /* Set by the variants: */
     bool has_reducer;   /* else one all-reduce after backward */
     double first, most; /* bytes: caps of the first bucket and of the others */
@@ -22,7 +22,7 @@ struct options {
     enum wire wire;
 };
 
-/* Mistakes after which ranks hang or add up what does not belong together: 09_ddp_inside_breaks.c. */
+/* Mistakes after which ranks hang or add up different data: 09_ddp_inside_breaks.c. */
 enum break_kind { NO_BREAK, LEFT_OUT, OTHER_ORDER, OTHER_SIZE, EARLY_EXIT, CROSSED_GROUPS };
 #define BREAK_WORDS "none left_out order size early_exit crossed_groups" /* in this order */
 
@@ -191,7 +191,7 @@ struct lessons {
     struct lesson *lesson; /* (seeds); NULL on ranks other than 0 */
 };
 
-/* all: share out the seeds among the ranks, train by all plans, and gather what came of it on rank 0. */
+/* all: share out the seeds among the ranks, train by all plans, and gather the results on rank 0. */
 struct lessons train_students(struct lab *lab, uint64_t seed, int seeds);
 
 /* all: write learning.csv, scaling.csv and critical.csv: how many samples, and how much time, larger batches take. */

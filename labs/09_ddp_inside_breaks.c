@@ -41,7 +41,7 @@ static struct buckets cut(const struct options *o, const struct reducer_settings
     return buckets_of_model(&o->model, false, settings->first, settings->most);
 }
 
-/* A bucket for each tensor or, where the others have that, one for all. */
+/* Return the settings for a bucket per tensor or, if the others have these, one bucket for all. */
 struct reducer_settings other_buckets(const struct options *o)
 {
     const struct reducer_settings usual = buckets_of_break(o);

@@ -239,7 +239,7 @@ static bool is_asked(const struct cure *cure, enum break_kind against)
            cure == &cures[against == CROSSED_GROUPS ? PLAIN_GROUPS : PLAIN];
 }
 
-/* all: fill in what needs no turns: sums, bytes, right gradients. */
+/* all: fill in the results that need no turns: sums, bytes, right gradients. */
 static void examine_cure(struct clinic *c, const struct cure *cure, struct cured *cured)
 {
     double once;
@@ -296,7 +296,7 @@ static const char *word_of(enum break_kind kind)
     return words[kind];
 }
 
-/* Return by how much a step is longer than that without cure and cause; differences below a nanosecond are none. */
+/* Return the seconds by which a step is longer than that without cure and cause; differences below a nanosecond are none. */
 static double price_of(const struct cured cured[CURES], int cure, int condition)
 {
     const double price = cured[cure].step[condition] - cured[cure_reference(&cures[cure])].step[HEALTHY];

@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Write when each layer's gradients are there, in seconds since backward began. */
+/* Write the time when each layer's gradients are ready, in seconds since backward began. */
 static void layers_ready(const struct options *o, double backward, double *ready)
 {
     const struct work work = workload_usual(&o->model, &o->run);
@@ -30,7 +30,7 @@ static void layers_ready(const struct options *o, double backward, double *ready
     }
 }
 
-/* Change that as the cause and the cure do. */
+/* Change these times as the cause and the cure do. */
 static void apply_cause(const struct options *o, const struct cure *cure, double backward, double *ready)
 {
     const int layer = layer_of_break(o), behind = layer_behind(o, layer);
@@ -40,7 +40,7 @@ static void apply_cause(const struct options *o, const struct cure *cure, double
         ready[layer] = ready[behind];
 }
 
-/* Return when all sums are done, after the end of backward. */
+/* Return the time when all sums are done, in seconds after the end of backward. */
 static double exposed_of(const struct options *o, const struct card *card, const struct schedule *s,
                          const double *layer_ready, double last_sum)
 {

@@ -107,7 +107,7 @@ double schedule_exposed(const struct schedule *s)
     return fmax(0, s->sum[s->count - 1].end - s->backward) + s->second;
 }
 
-/* Seconds in which a rank's core makes of the gradients what travels, and back. Low rank reads and writes 52 bytes for each float: the
+/* Return the seconds in which a rank's core compresses gradients and expands sums. Low rank reads and writes 52 bytes for each float: the
  * gradient is read four times, written twice; the error read twice, written twice; a part written and read (low_rank.c). */
 static double wire_seconds(const struct options *o, const struct card *card)
 {
@@ -117,7 +117,7 @@ static double wire_seconds(const struct options *o, const struct card *card)
                                       : 0;
 }
 
-/* Seconds of all sums that show; and those of them within backward. */
+/* Exposed seconds of all sums, and seconds that the rank's core carries within backward. */
 struct shown {
     double all, carried;
 };

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const double LOST = 1e3; /* loss that no student comes back from */
+static const double LOST = 1e3; /* loss from which no student recovers */
 
 /* Rates of × 1. AdamW's is its quickest there, of powers of √2, by the median of 25 seeds. SGD's is a third of its quickest one, because the
  * linear rule needs room: at twice the quickest SGD diverges, whatever the batch. */
@@ -40,7 +40,7 @@ static int list_plans(struct plan *plans)
 
 /* --- training ----------------------------------------------------------------------------------------------------- */
 
-/* Return how many samples it took until the target: between two looks at the loss it falls in a line. */
+/* Return the number of samples until the target: linear interpolation between two looks at the loss. */
 static double samples_at(double target, int before, double loss_before, int now, double loss)
 {
     return before + (now - before) * (loss_before - target) / (loss_before - loss);

@@ -9,8 +9,8 @@
 /* Start of the sums of a step. */
 enum sums { NO_SUMS, SUMS_AFTER_BACKWARD, SUMS_DURING_BACKWARD };
 
-/* A step to measure: settings, and its times on rank 0, in seconds: lower quartiles of all turns. What disturbs a step only makes it longer, and
- * sometimes disturbs more than half of the turns. */
+/* A step to measure: settings, and its times on rank 0, in seconds: lower quartiles of all turns. A disturbance only makes a step longer,
+ * and sometimes affects more than half of the turns. */
 struct timed {
     struct options o;
     enum sums sums;
@@ -118,7 +118,7 @@ static int shortest(const double *seconds, int count)
     return best;
 }
 
-/* Return how many times larger or smaller one cap is than the nearest of those whose step is within 1 % of the shortest. */
+/* Return the factor between a cap and the nearest cap whose step is within 1 % of the shortest. */
 static double distance(const double *caps, const double *step, int count, int from)
 {
     const double limit = 1.01 * step[shortest(step, count)];
@@ -249,7 +249,7 @@ static void write_overlap(struct lab *lab, const struct options *base, struct cs
 
 /* --- buckets.csv -------------------------------------------------------------------------------------------------- */
 
-/* Notes when the reducer hears of each layer. */
+/* Times when backward has computed each layer's gradients, and the reducer to pass them on to. */
 struct listener {
     struct reducer *reducer;
     double ready[LAYERS_MOST]; /* moments */
@@ -262,7 +262,7 @@ static void note_ready(void *argument, int layer)
     reducer_ready(listener->reducer, layer);
 }
 
-/* Write a step of a case on rank 0, in ms since backward began. It follows on a step whose sums let all ranks go at once. */
+/* Write a step of a case on rank 0, in ms since backward began. It follows a step whose sums end on all ranks at once. */
 static void write_case(struct lab *lab, const struct options *o, const char *name, struct csv *csv)
 {
     struct trainer *t = lab_trainer(lab);

@@ -196,8 +196,7 @@ double leak_bytes(const struct options *o)
     return tokens * of->hidden_dim * of->num_blocks * sizeof(float);
 }
 
-/* Whole gradients that stay become more as backward goes on, while activations become fewer: return the most of both together, of all that
- * the case holds. */
+/* Return the most memory of a case during backward, when whole gradients that stay grow and activations shrink. */
 static struct memory_estimate most_of_backward(const struct options *o, struct memory_estimate all)
 {
     const struct batch_most batch = loader_most(&o->model, o->run.batch_size);

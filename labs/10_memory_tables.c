@@ -62,7 +62,7 @@ static struct zero *begin_training(struct lab *lab, const struct options *o, str
     return zero_open(&o->model, o->run.seed, t->most, o->plan, collective, NULL);
 }
 
-/* A pass begins: note what is in use now, unless `events` is NULL. */
+/* Note the memory in use when a pass begins, unless `events` is NULL. */
 static void begin_pass(struct events *events, enum work_pass pass)
 {
     if (!events)
@@ -185,7 +185,7 @@ static void write_growth(struct lab *lab, const struct options *base, struct csv
 
 /* --- divided.csv ----------------------------------------------------------------------------------------------------- */
 
-/* Return what a rank holds, in floats or in mixed precision. In the latter activations and buffers have 2 bytes a number. */
+/* Return the memory of a rank, in floats or in mixed precision. In the latter activations and buffers have 2 bytes a number. */
 static struct memory_estimate divided(const struct options *o, struct zero_plan plan, int ranks, bool is_mixed)
 {
     struct memory_estimate memory = zero_memory(&o->model, loader_most(&o->model, o->run.batch_size), plan, ranks);
@@ -229,7 +229,7 @@ static double held_in_stage(struct lab *lab, const struct options *base, struct 
     return held;
 }
 
-/* all: foresee both precisions on 1, 2, 4 … 64 ranks; train the model of floats on the ranks of the run. */
+/* all: predict both precisions on 1, 2, 4 … 64 ranks; train the model of floats on the ranks of the run. */
 static void write_divided(struct lab *lab, const struct options *base, struct csv *csv)
 {
     enum { MOST = 64 };

@@ -195,7 +195,7 @@ static void add_rank(struct replay *replay, const struct timeline *t, int rank, 
         const struct rank_event *event = &events[j];
         const struct span *span = matched_span(event->of);
         replay->are_alike &= are_alike(event, &replay->events[j]) && !(t->hides_peers && span_has_peers(span));
-        /* Started during another's wait, it would move with that wait's end. */
+        /* an event that started during another wait would move with that wait's end */
         replay->are_alike &= event->time > free_since - rounded || event->time < entered + rounded;
         replay->pieces[j * t->ranks + rank] = event->time - free_since;
         replay->transfers[j * t->ranks + rank] = fmax(0, span->end - matched_awaited(event->of).latest);

@@ -29,13 +29,13 @@ enum memory_place { MEMORY_HOST, MEMORY_GPU, MEMORY_PLACES };
 void ledger_add(const void *block, size_t bytes, enum memory_owner owner, enum memory_place place);
 size_t ledger_remove(const void *block);
 
-/* Say that a block now serves another owner, in the layer of now; MEMORY_CACHED: none. A pool does so. */
+/* Record that a block now serves another owner, in the current layer; MEMORY_CACHED: none. Pools call this. */
 void ledger_move(const void *block, enum memory_owner owner);
 
 /* Count all new blocks as `owner`'s, whatever their callers say, until a call with MEMORY_OWNERS: code that measures opens models, too. */
 void ledger_override_owner(enum memory_owner owner);
 
-/* Say where the program is: the number of a phase (the caller's), and a layer of the model; -1 for none. */
+/* Record where the program is: the number of a phase (the caller's), and a layer of the model; -1 for none. */
 void ledger_phase(int phase);
 void ledger_layer(int layer);
 

@@ -12,7 +12,7 @@
  * Release with free(). */
 void *memory_new(size_t count, size_t size);
 
-/* Likewise an array that the ledger counts. A large one has huge pages of its own, if the kernel has such pages. memory_new() would
+/* Likewise, for an array that the ledger counts. A large one has huge pages of its own, if the kernel has such pages. memory_new() would
  * take small ones from the heap wherever memory_keep_freed() keeps them, and Open MPI then takes 16 ms instead of 8 for a started
  * all-reduce of 24 MiB (two ranks, AMD EPYC, 2026-11-26). Release with memory_free_array(), which ignores NULL. */
 void *memory_new_array(enum memory_owner owner, size_t count, size_t size);

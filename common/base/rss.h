@@ -17,7 +17,7 @@ struct rss_parts {
 };
 struct rss_parts rss_parts_now(void);
 
-/* Likewise a page that n processes share as 1/n. The kernel walks the page tables for it, so it takes longer. */
+/* Likewise, but count a page that n processes share as 1/n. The kernel walks the page tables for it, so it takes longer. */
 double rss_proportional(void);
 
 /* Return freed memory to the kernel and restart the peak; the old peak stays if the kernel refuses the restart. */

@@ -27,7 +27,7 @@ struct visits {
 };
 enum { VISITS_TIMES = 2 };
 
-/* Over the laps of all ranks, by shape. */
+/* Times over the laps of all ranks, by shape. */
 struct lap_times {
     struct work work[SHAPES_MOST + 1];
     struct local_times mean[SHAPES_MOST + 1];

@@ -63,11 +63,11 @@ void reducer_restart(struct reducer *reducer, struct collective *collective, con
 /* Return what a model must call during backward: reducer_ready() after each layer. */
 struct model_hooks reducer_hooks(struct reducer *reducer);
 
-/* Backward has computed a layer's gradients: start the sums of the buckets that are ready, and let started sums advance. */
+/* Start the sums of the buckets that are ready, and let started sums advance. Call it when backward has computed a layer's gradients. */
 void reducer_ready(struct reducer *reducer, int layer);
 
-/* While this is on, the gradients of backward are added up on this rank and nothing travels; the next backward without it adds them to
- * its own before their sums start. As DDP's no_sync(). */
+/* Switch accumulation on or off, like DDP's no_sync(). While on, the gradients of backward are added up on this rank and nothing is
+ * sent; the next backward without it adds them to its own before their sums start. */
 void reducer_no_sync(struct reducer *reducer, bool is_on);
 
 /* Wait for all sums of this backward: the gradients are the sums over ranks. Also call it under no_sync, where it waits for
@@ -82,7 +82,7 @@ void reducer_find_unused(struct reducer *reducer, bool (*is_used)(const void *ar
 /* Return how many ranks used the layer in the last step; -1 unless UNUSED_FOUND. An optimizer may leave alone what no rank used. */
 int reducer_users(const struct reducer *reducer, int layer);
 
-/* This rank has no data: take part in the sums of a step with zeros, in place of forward, backward and reducer_finish(). */
+/* Take part in the sums of a step with zeros, in place of forward, backward and reducer_finish(), on a rank that has no data. */
 void reducer_shadow(struct reducer *reducer);
 
 /* The buckets of the next step. */

@@ -131,7 +131,7 @@ void device_deliver(const struct device_staging_buffer *buffer, size_t bytes);
 
 /* --- costs of a device that computes nothing ---------------------------------------------------------------------- */
 
-/* Say which model is trained from now on, by its sizes: a platform file may have the costs of the published one (work.h). */
+/* Set the model that is trained from now on, by its sizes: a platform file may have the costs of the published one (work.h). */
 void device_trains(enum work_model model, const struct cost_scale *scale);
 
 /* Draw this rank's jitter for the passes that follow, at the begin of each forward pass. A device that computes ignores the

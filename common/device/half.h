@@ -67,7 +67,7 @@ static inline bool half_next(struct half_part *part, enum half half, size_t rows
     return true;
 }
 
-/* Between two computations of the same cells: keep the compiler from dropping one. */
+/* Keep the compiler from dropping one of two computations of the same cells. Call it between them. */
 static inline void half_again(void)
 {
     __asm__ volatile("" ::: "memory");

@@ -43,7 +43,7 @@ void transformer_close(void *state);
 struct memory_estimate transformer_memory(const union model_settings *settings, struct batch_most most);
 int transformer_again_from(const union model_settings *settings, int layer);
 
-/* Have memory for the activations of a block's attention; of the rest of the block. They may be there already. */
+/* Take memory for the activations of a block's attention, and of the rest of the block, unless they have it already. */
 void transformer_hold_attention(struct activations *a, int block);
 void transformer_hold_block(struct activations *a, int block);
 

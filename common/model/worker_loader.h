@@ -34,7 +34,7 @@ struct worker_loader_plan {
 struct worker_loader *worker_loader_open(const struct workload *workload, const struct run *run, int most_samples,
                                          int most_workers, int spare_cores);
 
-/* Its memory. `has_ready`: a plan takes batches from memory (from_memory), for which it keeps the set transformed. */
+/* Return its memory. `has_ready`: a plan takes batches from memory (from_memory), for which it keeps the set transformed. */
 struct memory_estimate worker_loader_memory(const struct workload *workload, const struct run *run, int most_samples,
                                             int most_workers, bool has_ready);
 void worker_loader_close(struct worker_loader *loader);

@@ -78,7 +78,7 @@ char *run_folder(const struct run *run, const char *platform);
 
 /* End the program with STATUS_USAGE if settings contradict each other. */
 void run_refuse(const struct run *run);
-/* Do so for a case, by its name, if its own global batch is too large. */
+/* End it likewise for a case, by its name, if the case's global batch is too large. */
 void run_refuse_case(const struct run *run, const char *name);
 
 /* Make `out`; in a dry run only check that it can be made. Return 0, or an errno for file_refuse_out(). */

@@ -75,7 +75,7 @@ void world_allgather(struct world *world, const void *mine, size_t count, void *
  * communication. */
 int world_next_number(struct world *world);
 
-/* Never return: the job is over, and another process says why. */
+/* Never return: the job is over, and another process reports why. */
 _Noreturn void world_stand_still(struct world *world);
 
 /* Time, in seconds. Labs use no other clock and no other waiting than these functions, because a simulated world has its own

@@ -84,7 +84,7 @@ done
 # Without comparing, sums of different sizes stop the job, and the supervisor sees why. With two ranks both have begun the sum by then; with
 # three, one may be late, and is not named then.
 expect "watched only" size 2 1 2 "$lab" --ranks 2 --watch-only
-# Under another launcher the ranks' watchdogs speak.
+# Under another launcher the ranks' watchdogs print the line.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 expect "a foreign launcher" left_out 3 1 2 mpirun --oversubscribe --bind-to none -np 3 "$lab"
 

@@ -110,7 +110,7 @@ TEST(a_trainer_takes_what_it_says)
     trainer_close(trainer);
 }
 
-/* With a loader and without, of one block and of three. */
+/* Test with a loader and without, with one block and with three. */
 TEST(a_trainer_of_texts_takes_what_it_says)
 {
     const struct batch_most most = { .rows = 1024, .samples = 8, .length = 128 };

@@ -23,7 +23,7 @@ static void copy_to(struct copy *copy, size_t end)
     copy->at = end;
 }
 
-/* Say what differs: of long texts the first line that does. */
+/* Print the difference; of long texts only the first line that differs. */
 static void say_difference(struct copy *copy, size_t begin, size_t end, const char *right)
 {
     const char *raw = copy->check->text->raw, *old = raw + begin;

@@ -44,7 +44,7 @@ static const struct step_case {
       2 },
 };
 
-/* Everything that takes turns. */
+/* The contestants, which take turns. */
 struct contest {
     struct step_counts counts;
     struct trainee trainee;
