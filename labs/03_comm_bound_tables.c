@@ -32,8 +32,8 @@ static double time_passes(struct world *world, struct collective *collective, co
     return end - begin;
 }
 
-/* On rank 0: return the seconds by which the message in buckets lengthens the passes, because it ends later or because the ranks' cores moved
- * it. Mean of a few steps with and without the message, in turns. */
+/* On rank 0: return the seconds by which the message in buckets lengthens the passes, because it ends later or because the ranks' cores
+ * moved it. Mean of a few steps with and without the message, in turns. */
 static double measure_exposed(struct world *world, const struct options *o, struct trainer *t, struct buffers *b)
 {
     enum { WARMUPS = 1, STEPS = 2 };

@@ -36,7 +36,7 @@ struct options {
 /* Return the samples of a rank that the model trains on. */
 int samples_of(const struct options *o);
 
-/* Return how the case's batches are made. */
+/* Return the settings for making the case's batches. */
 struct worker_loader_plan plan_of(const struct options *o);
 
 /* Return the most workers, and the most samples of any case. */
@@ -56,7 +56,7 @@ struct branches *branches_open(const struct options *o);
 void branches_run(struct branches *branches, const struct batch *batch);
 void branches_close(struct branches *branches);
 
-/* Return what the last step dispatched, moved and computed, as the operations count it; without the model. */
+/* Return the operations of the last step, and their bytes and arithmetic, as they count it themselves; without the model. */
 struct eager_count branches_count(const struct branches *branches);
 
 /* Return the part of a batch that the model trains on. */

@@ -248,7 +248,7 @@ static void use(const struct bench *b)
         (void)*(volatile const char *)(b->memory + b->at + at);
 }
 
-/* Return how many batches an operation serves: as many pass until the next one. */
+/* Return the number of batches that an operation serves: the next operation comes after these. */
 static double batches_of(const struct bench *b)
 {
     const double bytes = (double)b->shape.tokens * b->shape.widths.in;

@@ -15,7 +15,7 @@ static void add_change(char **text, char *change)
     *text = longer;
 }
 
-/* Return what a plan changes: "4 micro-batches of 1, ZeRO 3". Free it. */
+/* Return a plan's changes as text: "4 micro-batches of 1, ZeRO 3". Free it. */
 static char *text_of(const struct question *q, const struct plan *plan)
 {
     char *text = memory_text("%s", "");

@@ -78,7 +78,7 @@ struct case_stats {
     double *queued;              /* (ranks) as in struct rank_result, over all measured steps */
     struct check_failures wrong; /* failed checks */
     bool has_hash;
-    uint64_t hash; /* of the parameters after the first block; later blocks, repeated ones too, must end with the same */
+    uint64_t hash; /* of the parameters after the first block; later blocks, also repeated ones, must have the same */
 };
 
 /* Open the statistics of a case with these settings. Measured steps come in multiples of run.cycle. */
@@ -101,7 +101,7 @@ void case_stats_order(const struct case_stats *stats, int *order);
 /* Return the number of measured collectives that had a single last rank. */
 int case_stats_last_arrivals(const struct case_stats *stats);
 
-/* Return what a typical step is near, of the steps added so far: medians of the windows' last steps, each member by itself, because
+/* Return typical times of the steps added so far: medians of the windows' last steps, each member by itself, because
  * noise hardly moves them; or means, if steps differ on purpose. NaN without steps. */
 struct step_profile case_stats_typical(const struct case_stats *stats);
 

@@ -74,7 +74,7 @@ struct awaited matched_awaited(struct matched_call call);
 double matched_caused_by_host(const struct timeline *timeline, const struct matched *collective, const int *hosts,
                               int *host);
 
-/* Return what a rank sends and receives in a call; NaN if this needs `to` and `from`, which are unknown. */
+/* Return the traffic of a rank in a call; NaN if this needs `to` and `from`, which are unknown. */
 struct collective_traffic matched_traffic(const struct timeline *timeline, struct matched_call call);
 
 /* Seconds of a rank in a collective. */

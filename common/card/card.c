@@ -112,7 +112,7 @@ double card_parallel_capacity(const struct card *card, int rank)
     return capacity > 0 ? capacity : card->cores;
 }
 
-/* Return how many of the first `ranks` are on the host of rank 0. */
+/* Return the number of ranks, of the first `ranks`, on the host of rank 0. */
 static int beside_first(const struct card *card, int ranks)
 {
     int count = 0;

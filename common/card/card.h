@@ -105,13 +105,13 @@ void card_on_gpus(struct card *card, const char *about, int gpus);
 /* Set the card to real ranks on several hosts: hosts (ranks). */
 void card_on_hosts(struct card *card, const struct host *hosts);
 
-/* Return what ranks of this world train on: "core", "simulated core" or "GPU". */
+/* Return the device that ranks of this world train on: "core", "simulated core" or "GPU". */
 const char *card_trains_on(void);
 
 /* True if the first `ranks` ranks are more than there are cores or GPUs for them on any host (oversubscribed). */
 bool card_is_oversubscribed(const struct card *card, int ranks);
 
-/* Return how many of all ranks have a core or GPU. */
+/* Return the number of ranks that have a core or GPU. */
 int card_busy_ranks(const struct card *card);
 
 /* Return the cost of a local step while `ranks` work at once, interpolated between one rank alone and all that have a core. For

@@ -157,7 +157,7 @@ static const char *const kind_words[COLLECTIVE_KINDS] = {
     [BROADCAST] = "broadcast",  [SEND_RECEIVE] = "send_receive", [BARRIER] = "barrier",
 };
 
-/* Write what the rows of a collective are called: "allreduce_s"; of another group than the first ranks,
+/* Write the name of a collective's rows: "allreduce_s"; of another group than the first ranks,
  * "allreduce_stride4_siblings_s". */
 enum { COLLECTIVE_NAME = 64 };
 static void name_collective(char name[COLLECTIVE_NAME], enum collective_kind kind, struct card_group group)

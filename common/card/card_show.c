@@ -40,7 +40,7 @@ static void show_interference(FILE *out, const struct card *card)
     fputs("); an idle machine would give another card\n", out);
 }
 
-/* Print how far the costs predict steps with batches that no cost was fitted to. */
+/* Print the errors of the costs for steps with batches that no cost was fitted to. */
 static void show_fit(FILE *out, const struct card *card)
 {
     const struct fit_error *alone = &card->reference.alone_error, *together = &card->reference.together_error;

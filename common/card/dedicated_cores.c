@@ -63,7 +63,7 @@ char *dedicated_cores_name(int membus)
     return membus ? memory_text("dedicated-cores-membus%d", membus) : memory_text("dedicated-cores");
 }
 
-/* Return what a file is for, in words that an XML comment may hold. Free them. */
+/* Return the purpose of a file, as text that an XML comment may hold. Free it. */
 static char *purpose(const struct dedicated_cores *cores)
 {
     char cpu[CARD_NAME];

@@ -78,7 +78,7 @@ static void list_parts(const struct card *card, const struct card_probe *probe, 
     part[SUMS] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
 }
 
-/* Return how far a part is off, relative to what is allowed; 0 for a part that the card lacks. */
+/* Return the deviation of a part over the allowed one; 0 for a part that the card lacks. */
 static double excess_of(const struct part *part, double step)
 {
     static const double most = 0.05, small_part = 0.02, of_step = 0.01;

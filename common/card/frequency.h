@@ -23,7 +23,8 @@ double frequency_measure(const struct own_where *where, int which);
     { "slowed_lost_s", OWN_STAYS, "... until it has lost", "ms", 1e3, 1e6, frequency_measure, FREQUENCY_LOST }
 /* clang-format on */
 
-/* Return how much longer, right after products, loops of vectors take that take `seconds` at full frequency. 0 if the card lacks the rows. */
+/* Return the seconds that loops of vectors lose right after products, if they take `seconds` at full frequency. 0 if the card lacks the
+ * rows. */
 double frequency_lost(const struct card *card, double seconds);
 
 /* Matrices to multiply, as the model of a step does. */

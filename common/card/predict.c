@@ -145,7 +145,7 @@ static struct load after_pauses(const struct card *card, struct load load, doubl
     return load;
 }
 
-/* Write the loads with what they lose after pauses. Return what the collective loses. Ranks that share cores never pause: others work
+/* Write the loads with their losses after pauses. Return the loss of the collective. Ranks that share cores never pause: others work
  * meanwhile. */
 static double add_pauses(const struct card *card, const struct load *loads, int ranks, struct load *after)
 {

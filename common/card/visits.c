@@ -61,7 +61,7 @@ static double taken_in(const struct visits *v, int turn, int shape)
     return most;
 }
 
-/* Return how many visits of a shape nothing disturbed. */
+/* Return the number of undisturbed visits of a shape. */
 static int quiet_visits(const struct visits *v, int shape)
 {
     int quiet = 0;
@@ -75,7 +75,7 @@ bool visits_lack(const struct visits *v, int shape)
     return v->turns < v->planned || (v->turns < v->most && quiet_visits(v, shape) < v->planned);
 }
 
-/* Return how many visits of the shape were disturbed less than that of `turn`. */
+/* Return the number of visits of the shape that were disturbed less than that of `turn`. */
 static int place_of(const struct visits *v, int turn, int shape)
 {
     const double mine = taken_in(v, turn, shape);
@@ -134,7 +134,7 @@ static double mean_lap(const struct visits *v, const struct mean_visit *all, int
     return sum / count;
 }
 
-/* Return how long the visits of a turn took, relative to the means of their shapes; 1 if no time was measured. */
+/* Return the time of a turn's visits over the means of their shapes; 1 if no time was measured. */
 static double pace_of(const struct visits *v, const struct mean_visit *of_turn, const double *mean)
 {
     double sum = 0;

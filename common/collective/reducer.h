@@ -60,7 +60,7 @@ double reducer_memory(const struct workload *workload, enum wire wire);
 /* Forget earlier steps. Later steps have these settings and sum through this collective. */
 void reducer_restart(struct reducer *reducer, struct collective *collective, const struct reducer_settings *settings);
 
-/* Return what a model must call during backward: reducer_ready() after each layer. */
+/* Return the hooks that a model must call during backward: reducer_ready() after each layer. */
 struct model_hooks reducer_hooks(struct reducer *reducer);
 
 /* Start the sums of the buckets that are ready, and let started sums advance. Call it when backward has computed a layer's gradients. */
@@ -79,7 +79,8 @@ void reducer_finish(struct reducer *reducer);
 void reducer_find_unused(struct reducer *reducer, bool (*is_used)(const void *argument, int layer),
                          const void *argument);
 
-/* Return how many ranks used the layer in the last step; -1 unless UNUSED_FOUND. An optimizer may leave alone what no rank used. */
+/* Return the number of ranks that used the layer in the last step; -1 unless UNUSED_FOUND. An optimizer may skip a layer that no rank
+ * used. */
 int reducer_users(const struct reducer *reducer, int layer);
 
 /* Take part in the sums of a step with zeros, in place of forward, backward and reducer_finish(), on a rank that has no data. */

@@ -134,7 +134,8 @@ static void gather(struct zero *z, int layer, bool is_now)
         slot->ticket = collective_start(z->collective, op);
 }
 
-/* Return the gathered parameters of a layer, and begin to gather those ahead. A recomputed forward does not look ahead: backward follows. */
+/* Return the gathered parameters of a layer, and begin to gather the next ones. A recomputed forward does not look ahead: backward
+ * follows. */
 static float *gathered(struct zero *z, int layer)
 {
     const int step = z->is_backward && !z->model->computes_again ? -1 : 1;

@@ -48,7 +48,7 @@ INLINE bool is_far(size_t cells, bool is_bf16)
     return cells * (is_bf16 ? sizeof(uint16_t) : sizeof(float)) > NEAR_BYTES;
 }
 
-/* Return how many cells such a part has at most. */
+/* Return the most cells of such a part. */
 INLINE size_t early_cells(bool is_bf16)
 {
     return EARLY_PART / (is_bf16 ? sizeof(uint16_t) : sizeof(float));

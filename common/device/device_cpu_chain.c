@@ -174,7 +174,7 @@ static struct pointwise call_of(const struct device_chain *f, const struct chain
                                .moments = f->moments[block] };
 }
 
-/* Return what a block begins with. */
+/* Return the input of a block. */
 static const void *input_of(const struct device_chain *f, int block, const void *x)
 {
     return block == 0 ? x : f->result[block * RESULTS - 1];

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* Return what of a row is computed: bytes are halved by rows, arithmetic within each row. */
+/* Return the part of a row that is computed: bytes are halved by rows, arithmetic within each row. */
 INLINE enum half half_of_row(enum half half)
 {
     return half == HALF_FLOPS ? HALF_FLOPS : HALF_NONE;
@@ -26,7 +26,7 @@ INLINE size_t computed_end(struct half_part part)
     return part.times > 0 ? part.end : part.first;
 }
 
-/* Return how many bytes ahead a row's last loop asks for lines: the next row, at which the next loop begins; at least a page. 0 for tensors
+/* Return the bytes by which a row's last loop prefetches ahead: the next row, at which the next loop begins; at least a page. 0 for tensors
  * that stay near. */
 INLINE size_t bytes_ahead(const struct pointwise *p, bool is_bf16)
 {
@@ -36,7 +36,7 @@ INLINE size_t bytes_ahead(const struct pointwise *p, bool is_bf16)
     return row > EARLY_BYTES ? row : EARLY_BYTES;
 }
 
-/* Return how many cells a part of that loop has at most. */
+/* Return the most cells of a part of that loop. */
 INLINE size_t last_group(size_t ahead, bool is_bf16)
 {
     return ahead > 0 ? early_cells(is_bf16) : SIZE_MAX;

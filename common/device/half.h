@@ -19,7 +19,7 @@
 enum half { HALF_NONE, HALF_BYTES, HALF_FLOPS };
 enum { HALF_GROUP = 256 };
 
-/* Return how many cells of a tensor are touched. */
+/* Return the number of cells of a tensor that are touched. */
 static inline size_t half_touched(enum half half, size_t rows, size_t cols)
 {
     if (half != HALF_BYTES)
@@ -27,7 +27,7 @@ static inline size_t half_touched(enum half half, size_t rows, size_t cols)
     return rows == 1 ? cols - cols / 2 : (rows - rows / 2) * cols;
 }
 
-/* Return how many cells are computed; those computed twice count twice. */
+/* Return the number of cells that are computed; those computed twice count twice. */
 static inline size_t half_computed(enum half half, size_t rows, size_t cols)
 {
     return half == HALF_FLOPS ? rows * (cols - cols / 2) : rows * cols;

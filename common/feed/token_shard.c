@@ -86,7 +86,7 @@ static bool is_npy(const struct beginning *b)
     return b->count >= NPY_MAGIC && memcmp(b->byte, "\x93NUMPY", NPY_MAGIC) == 0;
 }
 
-/* Return what stands behind 'key': in the header, a Python dictionary; "" if nothing does. */
+/* Return the text behind 'key': in the header, a Python dictionary; "" if there is none. */
 static const char *value_of(const char *head, const char *key)
 {
     const char *place = strstr(head, key);

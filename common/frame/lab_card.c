@@ -37,7 +37,7 @@ static void print_card(const struct lab *lab)
     fflush(stdout);
 }
 
-/* all: scale an earlier card to the machine as it is now. Return what is left of it. */
+/* all: scale an earlier card to the machine as it is now. Return the part that still holds: `found`, CARD_SHORT or CARD_NONE. */
 static enum card_found bring_up_to_date(struct lab *lab, enum card_found found)
 {
     static const char *const says[] = { [CARD_SCALES] = "is scaled to this moment",

@@ -204,7 +204,7 @@ static inline struct memory_estimate lab_spec_case_need(const struct lab_spec *s
     return need;
 }
 
-/* Return what all cases of the lab use, chosen or not: so the card does not depend on --cases, nor does it show which case --blind
+/* Return the uses of all cases of the lab, chosen or not: so the card does not depend on --cases, nor does it show which case --blind
  * has drawn. --card-mb adds an all-reduce. */
 static inline struct card_uses lab_spec_uses(const struct lab_spec *spec, const struct options *base)
 {

@@ -11,7 +11,7 @@ int quiz_owner_that_grew(const struct lab_spec *spec, const struct options *base
 /* Return the owner that is called so; -1 for any other word. */
 int quiz_owner_called(const char *word);
 
-/* Print what each owner held at the peak of a step, in the baseline and in the hidden case, by memory.csv in this folder. */
+/* Print the memory of each owner at the peak of a step, in the baseline and in the hidden case, by memory.csv in this folder. */
 void quiz_owner_show(const char *folder, const char *baseline, const char *hidden);
 
 #endif

@@ -27,7 +27,8 @@ static bool names_ranks(const struct request *request)
     return options_name(given, request->arguments, "--ranks");
 }
 
-/* Return how many real ranks run after simulated ones: as many as have a core, unless --ranks was typed. Then they share the cores. */
+/* Return the number of real ranks that run after simulated ones: as many as there are cores, unless --ranks was typed. Then they share
+ * the cores. */
 static int real_ranks(const struct request *request)
 {
     return names_ranks(request) || request->cores == 1 ? request->run->ranks : request->cores;

@@ -62,7 +62,7 @@ static int nth_of_step(const struct rank_record *r, const struct collective_call
     return -1;
 }
 
-/* Return what the rank called at the place of this call, one step earlier; NULL if that is not known. */
+/* Return the rank's call at the place of this call, one step earlier; NULL if unknown. */
 static const struct collective_call *call_before(const struct rank_record *r, const struct collective_call *call)
 {
     int n = 0;

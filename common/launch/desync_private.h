@@ -25,7 +25,7 @@ struct desync {
     struct collective_call before; /* or, CROSSED, called the usual group first */
 };
 
-/* Find what is wrong; false if all fits together so far. */
+/* Find a difference between the ranks' calls; false if all calls match so far. */
 bool desync_find(const struct rank_record *record, int count, struct desync *found);
 
 #endif

@@ -140,7 +140,7 @@ static void refuse_full_tmp(const struct launch *launch)
     scratch_refuse_full(own + copy * count_processes(launch));
 }
 
-/* Return how many memory mappings the kernel allows a program; 0 if it does not say. */
+/* Return the number of memory mappings that the kernel allows a program; 0 if unknown. */
 static int mappings_allowed(void)
 {
     int allowed = 0;

@@ -22,7 +22,7 @@ struct platform {
     bool is_free[WORK_MODELS]; /* modelled, but some host gives no costs for this model */
 };
 
-/* Return what is missing to simulate `lab` ("01_straggler") here, and how to fix that; NULL if nothing is missing. */
+/* Return a text: what is missing to simulate `lab` ("01_straggler") here, and how to fix that; NULL if nothing is missing. */
 const char *platform_lacks(const char *lab);
 
 /* Read the platform file `word` through SimGrid. If `word` neither looks like a file nor is one, read this project's

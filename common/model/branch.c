@@ -310,7 +310,7 @@ struct pointwise_back branch_operation(struct branch_settings of, int number)
                                     .adds_b = chains[of.kind].at[number].adds_b };
 }
 
-/* Return what a block's operations move and compute, one by one. */
+/* Return the bytes and operations of a block's operations, one by one. */
 static struct pointwise_count count_block(const struct branch_settings *of, bool is_backward)
 {
     struct pointwise_count all = { 0 };

@@ -65,8 +65,8 @@ void branch_update(struct branch *branch, float rate);
  * reuse the memory. */
 double branch_loss(const struct branch *branch);
 
-/* Return what the operations of the last forward and backward dispatched, moved and computed: counted by themselves if EAGER, else
- * branch_work(). */
+/* Return the operations dispatched, and the bytes and arithmetic of them, in the last forward and backward: counted by themselves if
+ * EAGER, else branch_work(). */
 struct eager_count branch_count(const struct branch *branch);
 
 /* Return the same from the settings, without a branch: of forward or backward. */

@@ -60,8 +60,8 @@ static double bandwidth(double chain_bytes, branch_cost *cost, const void *machi
     return rate_at(chain_bytes, chain, sizeof chain / sizeof *chain, cost, machine);
 }
 
-/* Return those of a chain in one loop. Its backward begins with what its forward read first, which is what left the caches first; a chain of
- * operations begins with what was written last. */
+/* Return bytes per second of a chain in one loop. Its backward begins with what its forward read first, which is what left the caches
+ * first; a chain of operations begins with what was written last. */
 static double stream_bandwidth(double bytes, branch_cost *cost, const void *machine)
 {
     static const struct rate stream[] = { { 8, "triad_8m_bytes_per_s" }, { 192, "triad_bytes_per_s" } };
@@ -141,8 +141,8 @@ static double fused_seconds(struct branch_settings of, bool is_backward, branch_
     return cost(machine, "is_async") > 0 ? larger(loops, memory) : loops + memory;
 }
 
-/* Return what a pass enqueues beside operations: filling the input, or scaling the seed and zeroing two gradients of NORM; the graph of a
- * replay; the kernel of FUSED, and one that sums gradients of NORM. */
+/* Return the number of launches of a pass beside operations: filling the input, or scaling the seed and zeroing two gradients of NORM;
+ * the graph of a replay; the kernel of FUSED, and one that sums gradients of NORM. */
 static int enqueued(struct branch_settings of, bool is_backward)
 {
     const bool is_norm = of.kind == BRANCH_NORM, is_fused = of.way == BRANCH_FUSED;

@@ -233,7 +233,7 @@ static struct attention attention_of(const struct pass *pass, const struct batch
     };
 }
 
-/* Compute what a block's attention keeps for backward. */
+/* Compute a block's attention, whose activations stay for backward. */
 static void attend(const struct pass *pass, const struct batch *batch)
 {
     const struct attended *a = &pass->b->attention;

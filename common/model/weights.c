@@ -57,7 +57,7 @@ void weights_next(struct weights *w, float *out, size_t count)
     }
 }
 
-/* Return how many of all weights are not drawn yet. */
+/* Return the number of weights that are not drawn yet. */
 static size_t weights_left(const struct weights *w)
 {
     size_t left = 0;

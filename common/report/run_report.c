@@ -96,7 +96,7 @@ void report_put_terms(struct csv *csv, const struct prediction *p)
     csv_ms(csv, "predicted_transfer_ms", p->transfer);
 }
 
-/* Write what bounds the step, and the shares of its causes, of times as they are printed. */
+/* Write the bound of the step, and the shares of its causes, from times as they are printed. */
 static void put_bound(struct csv *csv, const struct case_summary *s)
 {
     static const char *const columns[SPLIT_TERMS] = { "data_share", "compute_share", "host_share", "wait_share",

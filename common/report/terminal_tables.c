@@ -241,7 +241,7 @@ void table_explain(FILE *out, const struct report *report, const char *name)
     bound_show(out, o ? o : baseline, baseline);
 }
 
-/* Print what the baseline would gain from ranks as fast as the median rank: noise alone makes a what-if step shorter. */
+/* Print the baseline's gain if all ranks were as fast as the median rank: noise alone makes a what-if step shorter. */
 static void put_own_gain(FILE *out, const struct case_summary *baseline)
 {
     double gain = baseline->mean.step - baseline->what_if;

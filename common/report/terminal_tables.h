@@ -12,7 +12,7 @@ void table_show(FILE *out, const struct report *report, int columns);
  * delay, table_blame() of the case `name`, and what bounds its step. */
 void table_explain(FILE *out, const struct report *report, const char *name);
 
-/* Print what spans alone give: the cost of waiting in this case, and its step without that waiting. Compared with the baseline,
+/* Print the results of spans alone: the cost of waiting in this case, and its step without that waiting. Compared with the baseline,
  * unless a check of the baseline failed. */
 void table_blame(FILE *out, const struct report *report, const struct outcome *outcome);
 

@@ -75,7 +75,7 @@ static int thread_of(const struct traced_case *s, int rank, int lane)
     return s->before + rank * s->lanes + lane;
 }
 
-/* Print what is known of a collective: its number, group and bytes. */
+/* Print a collective's number, group and bytes, as far as they are known. */
 static void write_collective(FILE *out, const struct traced_case *s, const struct span *span)
 {
     struct collective_traffic traffic = matched_traffic(s->timeline, s->matched.calls[span - s->timeline->spans]);
@@ -267,7 +267,7 @@ static void write_flows(const struct traced_case *s, const struct matched *colle
     }
 }
 
-/* Return how many events a step can have, at most. A collective has a slice on its rank's lane, one more if it was started,
+/* Return the most events that a step can have. A collective has a slice on its rank's lane, one more if it was started,
  * two for wait and transfer, and both ends of an arrow. */
 static double step_events(const struct traced_case *s)
 {

@@ -34,7 +34,7 @@ void side_process_end(struct side_process *process, int job);
 /* True if an async helper has a job for which the rank has not waited yet. */
 bool side_process_helps(void);
 
-/* Return how often this process has begun or ended jobs: each time others may have computed, in no simulated time. */
+/* Return the number of times that this process has begun or ended jobs: each time others may have computed, in no simulated time. */
 unsigned side_process_yields(void);
 
 #endif

@@ -33,7 +33,7 @@ int world_size(const struct world *world);
 int world_cores(const struct world *world);
 void world_trains_on(struct world *world, int cores);
 
-/* Return how many of these cores no rank has. */
+/* Return the number of these cores that no rank has. */
 int world_spare_cores(const struct world *world);
 
 /* Send a heartbeat and set the timeout. The job ends unless another heartbeat or a call of collective.h follows in time. */

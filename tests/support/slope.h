@@ -6,7 +6,7 @@
 
 typedef double exact_loss_function(const double *p, const struct model *model, const struct batch *batch);
 
-/* Return how the loss changes with p[i]. */
+/* Return the derivative of the loss by p[i]. */
 static inline double slope_of(exact_loss_function *loss, double *p, size_t i, const struct model *model,
                               const struct batch *batch)
 {

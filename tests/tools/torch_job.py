@@ -23,7 +23,7 @@ PIXELS, HIDDEN, CLASSES, BATCH, BATCHES = 784, 128, 10, 256, 4
 
 
 # --- the lesson's ten lines begin
-class Spans:  # what each process did when, by the clock that all processes of a host share
+class Spans:  # who did what when, by the clock that all processes of a host share
     def __init__(self, rank):
         self.rank, self.step, self.rows = rank, 0, ["rank,step,kind,start_ms,end_ms"]
     @contextlib.contextmanager

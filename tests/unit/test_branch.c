@@ -432,7 +432,7 @@ TEST(halves_count_half)
                 }
 }
 
-/* Return what all arrays hold. */
+/* Return the sums of host and GPU, in bytes by owner. */
 static struct ledger_sums held(void)
 {
     struct ledger_sums sums = ledger_now(MEMORY_HOST);

@@ -200,7 +200,7 @@ TEST(the_order_of_backward_replaces_that_of_the_model)
     assert_int_equal(count, 8);
 }
 
-/* Return how many sums started before the last layer's gradients were ready, in one step. */
+/* Return the number of sums that started before the last layer's gradients were ready, in one step. */
 static int started_during_backward(struct reducer_settings settings)
 {
     const struct workload workload = mlp_of(4);
@@ -292,7 +292,7 @@ static bool is_used(const void *argument, int layer)
     return !is_last() || layer != UNUSED_LAYER;
 }
 
-/* Sum gradients without those of the unused layer on the last rank. Return how many sums started before the end of backward. */
+/* Sum gradients without those of the unused layer on the last rank. Return the number of sums that started before the end of backward. */
 static int step_without(struct pair *p, enum unused unused)
 {
     const struct model_layer *layer = &p->plain->model->layer[UNUSED_LAYER];

@@ -160,7 +160,7 @@ static void fill_series(struct random *random, double *values, int count, double
     }
 }
 
-/* Return how many of 400 intervals contain the true ratio of two series with means 20 and 16. */
+/* Return the number of intervals, of 400, that contain the true ratio of two series with means 20 and 16. */
 static int count_covering(double memory)
 {
     enum { STEPS = 96, OTHERS = 120, EXPERIMENTS = 400 };

@@ -358,7 +358,7 @@ static void try_many(uint64_t seed, void (*check)(struct scheduled d))
     }
 }
 
-/* Return how often the schedule uses each sequence, in all ranks or, if `rank` >= 0, in this rank. Free the array. */
+/* Return the number of times that the schedule uses each sequence, in all ranks or, if `rank` >= 0, in this rank. Free the array. */
 static int *count_uses(struct scheduled d, int rank)
 {
     int *times = memory_new((size_t)d.corpus->count, sizeof *times);

@@ -107,7 +107,7 @@ TEST(activations_may_be_computed_again)
         }
 }
 
-/* Return how many floats a rank received by collectives of a kind in one step of forward, backward and update. */
+/* Return the number of floats that a rank received by collectives of a kind in one step of forward, backward and update. */
 static double received(enum span_kind kind, const struct workload *workload, struct zero_plan plan)
 {
     const struct run run = tiny_run(world_size(world), BATCH);

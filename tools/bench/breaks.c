@@ -66,7 +66,7 @@ static int number_after(const char *text, const char *words)
     return at ? atoi(at + strlen(words)) : -1;
 }
 
-/* Read what the job said. Only one line may name a mistake. */
+/* Read the output of the job. Only one line may name a mistake. */
 static void read_diagnosis(struct broken_job *job, const char *text, int status)
 {
     int lines = 0;

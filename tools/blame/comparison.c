@@ -21,7 +21,7 @@ static const struct outcome *same_case(const struct report *after, const char *p
     return &after->outcomes[0];
 }
 
-/* Find what was promised: a fault may lengthen one phase of a rank, or several, as a slow core does. */
+/* Find the promised gain: a fault may lengthen one phase of a rank, or several, as a slow core does. */
 static void find_promises(struct comparison *c, const struct answer *a)
 {
     const struct fixes *fixes = &a->fixes;

@@ -42,7 +42,7 @@ static struct flight_dump *read_dumps(char **words, int count)
     return dumps;
 }
 
-/* Print what was read, and which ranks of a group left no dump. */
+/* Print the numbers of dumps and groups, and the ranks of a group that left no dump. */
 static void print_head(const struct flight_job *job)
 {
     int *absent = NULL, count = 0;

@@ -241,7 +241,7 @@ static void print_waiting(FILE *out, const struct finding *f)
           out);
 }
 
-/* Print what a rank at fault did. */
+/* Print the mistake of a rank at fault. */
 static void print_fault(FILE *out, const struct finding *f, const struct flight_member *member)
 {
     const struct flight_call *own = flight_call_at(member, f->sequence);

@@ -63,7 +63,7 @@ static struct hint hint_with(enum cause cause, char *next)
                : (struct hint){ .next = next, .lesson = causes[cause].lesson, .remedy = causes[cause].remedy };
 }
 
-/* Return what to add to the recording; NULL if it shows what ranks wait for. */
+/* Return a hint of what to add to the recording; NULL if the recording shows what ranks wait for. */
 static char *missing_in(const struct outcome *o)
 {
     const bool has_any_collective = has_collectives(&o->picture);

@@ -31,7 +31,7 @@ int job_report_case(const struct spans_file *file, const char *flag, const char 
     return 0;
 }
 
-/* Return how many steps in a row count once; 0: as in labs. A profiler records few steps, so of a short trace each step counts:
+/* Return the number of steps in a row that count once; 0: as in labs. A profiler records few steps, so of a short trace each step counts:
  * what disturbs a rank for all of them then looks like the rank's own fault. */
 static int stretch_of(const struct spans_file *file)
 {

@@ -113,7 +113,7 @@ static void put_axis(const struct drawing *d)
     }
 }
 
-/* Write what the colours mean. Forward and backward share one. */
+/* Write the legend of the colours. Forward and backward share one. */
 static void put_legend(FILE *out, const struct timeline_view *p)
 {
     bool is_used[SEGMENT_KINDS] = { false };

@@ -25,7 +25,7 @@ struct trace_events {
 
 /* --- values ----------------------------------------------------------------------------------------------------- */
 
-/* Stop the parser. Return what a callback of yajl returns then. */
+/* Stop the parser. Return the value with which a callback cancels yajl. */
 static int stop(struct trace_events *p, char *why)
 {
     free(p->why);

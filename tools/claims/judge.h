@@ -8,7 +8,7 @@
  * afterwards and no verdict yet. */
 void judge_place(struct lab *lab, int at, bool gate);
 
-/* Return how many claims of the place are tested by rounds. */
+/* Return the number of claims of the place that are tested by rounds. */
 int judge_count_tests(const struct place *place);
 
 /* Give the verdicts on claims about time. `tests`: claims tested by rounds in this call, of all labs and places. */

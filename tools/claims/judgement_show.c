@@ -45,7 +45,7 @@ void judgement_show_table(const struct lab *lab)
             puts(lab->sources[p].legend);
 }
 
-/* Print what a claim demands: "not ~ 50 within 10 %". */
+/* Print the condition of a claim: "not ~ 50 within 10 %". */
 static void print_demand(const struct judgement *j)
 {
     const struct claim *claim = &j->claim;

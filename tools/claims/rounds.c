@@ -76,8 +76,8 @@ double rounds_mean(const struct rounds *rounds, const char *name, const char *co
     return count[all] > 0 ? sum[all] / count[all] : (double)NAN;
 }
 
-/* Read how much each rank was charged in a round of a case: caused (ranks), in milliseconds per step. What is charged to others is spread evenly over
- * them. Return the largest charge; NaN if the row has none or is disturbed. */
+/* Read the charge of each rank in a round of a case: caused (ranks), in milliseconds per step. What is charged to others is spread
+ * evenly over them. Return the largest charge; NaN if the row has none or is disturbed. */
 static double read_charges(const struct csv_table *table, int row, const char *name, double *caused, int ranks)
 {
     const double rank = csv_value(table, row, "charged_rank"), most = csv_value(table, row, "charged_ms"),

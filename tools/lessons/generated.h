@@ -13,7 +13,7 @@
 
 #include "marker.h"
 
-/* Return what belongs behind the comment; NULL if the run lacks it (complained). Free it. */
+/* Return the text that belongs behind the comment; NULL if the run lacks it (complained). Free it. */
 char *generated_table(struct check *check, const struct comment *comment);
 char *generated_lanes(struct check *check, const struct comment *comment);
 char *generated_machine(struct check *check, const struct comment *comment);

@@ -62,7 +62,7 @@ static double ms_of(const struct one *o, int step)
     return 1e3 * (o->of[step].data + o->of[step].rest);
 }
 
-/* Print the steps that wait for a batch beside the published ones. Return how many are off by too much. */
+/* Print the steps that wait for a batch beside the published ones. Return the number of steps that are off by too much. */
 static int show_spikes(const struct gpu_post *post, const struct one *o)
 {
     int off = 0;
@@ -95,7 +95,7 @@ static const struct one *find(const struct one *list, int count, const char *slu
     die(STATUS_USAGE, "blog_triage.csv has no %s", slug);
 }
 
-/* Print what the post's own numbers say beyond its sentences. */
+/* Print results of the post's own numbers that the post does not state. */
 static void show_traps(const struct one *list, int count)
 {
     const struct one *none = find(list, count, "data_workers0"), *four = find(list, count, "data_workers4"),

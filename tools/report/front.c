@@ -86,7 +86,7 @@ static void put_runs(FILE *out, const struct book *book)
         fputs("<p class=\"note\">Nothing yet: <code>./run_all.sh</code> runs every lab.</p>\n", out);
 }
 
-/* Write what has this status in the last run_all.sh, "failed" or "skipped", with reasons. */
+/* Write the parts with this status in the last run_all.sh, "failed" or "skipped", with reasons. */
 static void put_trouble(FILE *out, const struct book *book, const char *status)
 {
     bool has_any = false, is_failed = strcmp(status, "failed") == 0;

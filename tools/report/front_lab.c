@@ -107,7 +107,7 @@ static void put_best_fix(FILE *out, const struct finding *f, int row, int decima
     fprintf(out, ", with which a step takes %.*f ms.</p>\n", decimals, shortest);
 }
 
-/* Write what came out for the case that the prompt asks about, in one sentence: its step, the baseline's, the prediction, and the
+/* Write the result of the case that the prompt asks about, in one sentence: its step, the baseline's, the prediction, and the
  * reason. Write the best fix in another. */
 static void put_found(FILE *out, const struct finding *f)
 {

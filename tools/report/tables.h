@@ -9,7 +9,7 @@
 /* Write the results of a run: a row per case, times in ms. */
 void tables_cases(FILE *out, const struct finding *finding);
 
-/* Write what the memory of a rank was used for in the baseline, predicted and held; nothing if the run has no memory.csv. */
+/* Write the memory of a rank by owner in the baseline, predicted and held; nothing if the run has no memory.csv. */
 void tables_memory(FILE *out, const struct finding *finding);
 
 /* Write any other table of a run unchanged: sweep, strategies, ranks … Return false, and write nothing, if missing or from an

@@ -11,7 +11,7 @@
 /* Write a cell with a verdict's mark and `details`, which begin with the verdict's word (NULL: the word alone). */
 void verdicts_cell(FILE *out, const char *word, const char *details);
 
-/* Write how many claims of a lab (NULL: of all) got which verdict, in one sentence. Return false, and write nothing, if there are
+/* Write the number of claims of a lab (NULL: of all) by verdict, in one sentence. Return false, and write nothing, if there are
  * no claims. */
 bool verdicts_sentence(FILE *out, const struct csv_table *claims, const char *lab);
 

@@ -169,7 +169,7 @@ class Others:
 
 
 def hear(rank, pipe, process):
-    """Return what a rank sends."""
+    """Return the message that a rank sends."""
     try:
         return pipe.recv()
     except (EOFError, OSError):
