@@ -174,7 +174,7 @@ struct replay {
     bool are_alike;    /* the ranks' events come in the same order */
 };
 
-/* Take rank 0's events, and make room for what all ranks have between them. */
+/* Take rank 0's events, and make room for the pieces of all ranks between them. */
 static void open_replay(struct replay *replay, const struct timeline *t)
 {
     replay->events = memory_new(2 * (size_t)t->count, sizeof *replay->events);

@@ -102,7 +102,7 @@ static void enter(const struct block *block)
     tell(block->place);
 }
 
-/* Take a block out of the sums. If it moves, the watcher hears of it when it has a new owner. */
+/* Take a block out of the sums. If it moves, the watcher is called when it has a new owner. */
 static void take_out(const struct block *block)
 {
     struct ledger_sums *now = &ledger.now[block->place];

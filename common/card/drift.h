@@ -22,7 +22,7 @@ struct card_drift {
     double local, transfer;
     double alone;       /* of a rank alone; 0: as `local` */
     double bytes;       /* of the transfer; 0: all are scaled by it */
-    double beyond;      /* of what larger ones take longer than this one; 0: they take as much longer as then */
+    double beyond;      /* of the time by which larger ones exceed this one; 0: as then */
     double jitter;      /* not relative: what it is now; 0: as then */
     struct own_now own; /* not relative: what own costs are now */
 };

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Products last so long before a loop: as in a step of a small model. Its frequency is back well before RECOVERED_S. */
+/* Seconds of products before a loop, as in a step of a small model. The core's frequency is back well before RECOVERED_S. */
 static const double PRODUCTS_S = 0.3e-3, RECOVERED_S = 12e-3;
 
 enum {

@@ -92,8 +92,8 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
     return mean;
 }
 
-/* A cost while it is measured: times so far, sum of what they found, and what they took, in seconds. Times in which others had a core do not
- * count, unless there were too many of them; then the one counts in which they had it least. */
+/* A cost while it is measured: times so far, the sum of their results, and the seconds that they took. Times in which others had a core
+ * do not count, unless there were too many of them; then the one counts in which they had it least. */
 struct measuring {
     int times, disturbed;
     double sum, took;

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* The first is where most of a small model's data is still in the caches; after the second hardly any is. */
+/* After the first pause most of a small model's data is still in the caches; after the second hardly any is. */
 static const double SHORT_S = 5e-3, LONG_S = 30e-3;
 
 enum { PAIRS = 2, SUMS = 3 };

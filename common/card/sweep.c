@@ -147,7 +147,7 @@ static void make_step(struct sweep_bench *r, const struct sweep_call *call, bool
     spans_end(&r->spans, device_record_event());
 }
 
-/* Make all calls, and again those that others disturb; what came of these attempts is left out. */
+/* Make all calls, and repeat those that others disturb; the results of disturbed attempts are left out. */
 static void make_calls(struct sweep_bench *r)
 {
     const struct sweep *sweep = r->sweep;

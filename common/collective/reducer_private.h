@@ -43,7 +43,7 @@ struct reducer {
     struct reducer_unused unused;
 };
 
-/* A tensor's gradient is there. Start the sums of all buckets whose turn it is. */
+/* Start the sums of all buckets whose turn it is. Call it when a tensor's gradient is ready. */
 void reducer_tensor_is_ready(struct reducer *r, int tensor);
 void reducer_start_ready(struct reducer *r);
 
@@ -52,10 +52,10 @@ void reducer_unused_close(struct reducer_unused *unused);
 void reducer_unused_restart(struct reducer_unused *unused);
 void reducer_unused_begin(struct reducer_unused *unused, int tensors); /* a step */
 
-/* UNUSED_LEARNT, at the begin of backward: take zeros for what the first step did not use. */
+/* UNUSED_LEARNT, at the begin of backward: take zeros for tensors that the first step did not use. */
 void reducer_take_learnt(struct reducer *r);
 
-/* Backward has ended: take zeros for what it has not computed, if the settings say so. */
+/* Take zeros for gradients that backward has not computed, at its end, if the settings say so. */
 void reducer_settle_unused(struct reducer *r);
 
 /* UNUSED_FOUND, all: start and finish the sum of users. */

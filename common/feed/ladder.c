@@ -175,7 +175,7 @@ static inline void copy(const uint64_t *restrict from, uint64_t *restrict to, si
             to[i] = from[i];
 }
 
-/* Load each piece of the shard; store it so often that `times` as many bytes are stored into each of x and y, one after the other. */
+/* Load each piece of the shard, and store it until `times` as many bytes are in each of x and y, one after the other. */
 WIDE static void copy_each(const uint64_t *restrict from, uint64_t *restrict x, uint64_t *restrict y, size_t words,
                            size_t times)
 {

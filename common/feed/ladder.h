@@ -1,5 +1,5 @@
-/* ladder: how fast is a way to bring tokens, alone and as fast as it can? Batches are timed one by one; between them every element of x
- * and y is read and summed up, and each sum compared with what the shard holds. */
+/* ladder: measures the speed of a way to load tokens, alone and as fast as it can. Batches are timed one by one; between them every
+ * element of x and y is read and summed up, and each sum compared with what the shard holds. */
 #ifndef LOCKSTEP_LADDER_H
 #define LOCKSTEP_LADDER_H
 

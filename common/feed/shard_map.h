@@ -1,6 +1,6 @@
-/* shard_map: a shard whose pages stand in the memory of the process.
+/* shard_map: a shard whose pages are mapped into the memory of the process.
  *
- * A page that cannot be had is a signal, SIGBUS, and not an error that a call returns: the file has become shorter since it was mapped,
+ * A page that cannot be read raises a signal, SIGBUS; no call returns an error: the file has become shorter since it was mapped,
  * or its disk fails. For mapped shards, and for no other memory, the signal ends the program with one line. */
 #ifndef LOCKSTEP_SHARD_MAP_H
 #define LOCKSTEP_SHARD_MAP_H
@@ -26,7 +26,7 @@ void shard_map_close(struct shard_map *map);
 /* Return the address of a token. */
 const void *shard_map_at(const struct shard_map *map, uint64_t token);
 
-/* Tell the kernel that the shard is read in order, or here and there: it then reads further ahead from the disk, or not at all. */
+/* Advise the kernel that the shard is read in order, or at random places: it then reads further ahead from the disk, or not at all. */
 void shard_map_advise(const struct shard_map *map, bool in_order);
 
 /* Map these bytes of the file with one call, reading from the disk what is not cached. Kernels before Linux 5.14 only begin to read. */

@@ -29,7 +29,7 @@ static uint64_t hash_parameters(struct lab *lab)
     return hash;
 }
 
-/* all: record what the block came to on this rank: its loss after as many steps as all cases make, the samples of its last step, its memory,
+/* all: record the block's results on this rank: its loss after as many steps as all cases make, the samples of its last step, its memory,
  * and a hash of the parameters, which must be bit-equal on all ranks. */
 static void judge_block(struct lab *lab)
 {

@@ -1,4 +1,4 @@
-/* rank_memory: what the memory of a rank is used for while it trains: estimated before anything is opened, and counted by the ledger. */
+/* rank_memory: the memory of a rank by owner while it trains: estimated before anything is opened, and counted by the ledger. */
 #ifndef LOCKSTEP_RANK_MEMORY_H
 #define LOCKSTEP_RANK_MEMORY_H
 

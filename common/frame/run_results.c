@@ -53,7 +53,7 @@ const char *run_results_label(int ranks)
 
 /* --- opening ---------------------------------------------------------------------------------------------------- */
 
-/* Set the suspects of each case. The first change is what all others are made in addition to, where a case has it. */
+/* Set the suspects of each case. All other changes are made in addition to the first one, if a case has it. */
 static void set_suspects(struct report *r, const struct lab_change *changes, const struct cases *cases)
 {
     int kinds = 0;

@@ -1,4 +1,4 @@
-/* supervise: what the process that the user started does before and around its ranks. */
+/* supervise: the work of the process that the user started, before and around its ranks. */
 #ifndef LOCKSTEP_SUPERVISE_H
 #define LOCKSTEP_SUPERVISE_H
 

@@ -1,4 +1,4 @@
-/* desync_private: what desync.c finds and desync_text.c puts into words. Nothing else includes this header. */
+/* desync_private: the findings of desync.c, which desync_text.c describes. Nothing else includes this header. */
 #ifndef LOCKSTEP_DESYNC_PRIVATE_H
 #define LOCKSTEP_DESYNC_PRIVATE_H
 

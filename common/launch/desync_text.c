@@ -1,4 +1,4 @@
-/* Put into words which calls of ranks do not fit together, why, and what helps. */
+/* Describe the ranks' calls that differ, with cause and cure. */
 #include "launch/desync_private.h"
 
 #include "base/memory.h"

@@ -93,7 +93,7 @@ char *flight_recorder_timeout_text(const struct flight_recorder *recorder, doubl
 void flight_recorder_say(struct flight_recorder *recorder, const char *line, void (*sleep_for)(double seconds));
 bool flight_recorder_has_spoken(const struct flight_recorder *recorder);
 
-/* Make this process the supervisor, which prints what ranks say. Return the line that a rank stored; NULL for none. */
+/* Make this process the supervisor, which prints the ranks' lines. Return the line that a rank stored; NULL for none. */
 void flight_recorder_supervise(struct flight_recorder *recorder);
 const char *flight_recorder_said(const struct flight_recorder *recorder);
 

@@ -1,4 +1,4 @@
-/* Look in a flight recorder for calls of ranks that do not fit together. */
+/* Find ranks' calls that differ in a flight recorder. */
 #include "launch/desync.h"
 #include "launch/flight_recorder_private.h"
 

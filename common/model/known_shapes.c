@@ -48,8 +48,8 @@ static double widest(const struct known_shape *s)
     return s->inner * (s->is_gated ? 2 : 1);
 }
 
-/* Input and output of both norms, queries, what attention gives (2 bytes each), keys and values; and inside the MLP one array for each matrix
- * that widens and what becomes of it: two arrays, or four if gated. */
+/* Input and output of both norms, queries, output of attention (2 bytes each), keys and values; and inside the MLP one array for each
+ * matrix that widens and what becomes of it: two arrays, or four if gated. */
 double known_shape_token_bytes(const struct known_shape *s)
 {
     return 2 * (6 * s->width + 2 * shared_width(s) + 2 * widest(s));

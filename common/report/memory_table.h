@@ -1,4 +1,4 @@
-/* memory_table: what the memory of each rank was used for, predicted, by the ledger and by the kernel. */
+/* memory_table: the memory of each rank by owner: predicted, by the ledger, and by the kernel. */
 #ifndef LOCKSTEP_MEMORY_TABLE_H
 #define LOCKSTEP_MEMORY_TABLE_H
 

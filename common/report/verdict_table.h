@@ -1,4 +1,4 @@
-/* verdict_table: what bounds each case's step, by the changes of --verdict (lab_change in frame/lab_spec.h; analysis/bound_by.h has the
+/* verdict_table: the bound of each case's step, by the changes of --verdict (lab_change in frame/lab_spec.h; analysis/bound_by.h has the
  * rule). Nothing in a run without --verdict. */
 #ifndef LOCKSTEP_VERDICT_TABLE_H
 #define LOCKSTEP_VERDICT_TABLE_H
