@@ -2,6 +2,7 @@
  * mixtures on a noisy machine. Intervals must cover, a wrong name must be rare, and a clear cause must get its name. */
 #include "analysis/bound_by.h"
 #include "base/random.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
@@ -9,12 +10,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
-}
 
 static void assert_sentence(const struct bound_by *b, const char *expected)
 {

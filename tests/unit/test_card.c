@@ -6,6 +6,7 @@
 #include "card/drift.h"
 #include "card/predict.h"
 #include "launch/job.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
@@ -189,11 +190,6 @@ static enum card_found found_with(struct card *read, const struct run *run, cons
     return card_read(read, run->out, &published_mlp, run, &uses, "here", 8);
 }
 
-static bool is_close(double a, double b)
-{
-    return fabs(a - b) <= 1e-12 * fabs(b);
-}
-
 TEST(own_costs_are_read_as_written)
 {
     struct run run = run_here();
@@ -202,7 +198,7 @@ TEST(own_costs_are_read_as_written)
     assert_int_equal(found_with(&read, &run, own), CARD_WHOLE);
     assert_int_equal(read.own.count, 3);
     for (int i = 0; i < 3; i++)
-        assert_true(is_close(card_cost(&read, own[i].name), own_values[i]));
+        assert_relatively_near(card_cost(&read, own[i].name), own_values[i], 1e-12);
     assert_true(isnan(card_cost(&read, "page_s")) && isnan(card_cost(&read, "own_disk_s")));
     assert_int_equal(found_with(&read, &run, NULL), CARD_WHOLE); /* a lab without such costs does not read them */
     assert_int_equal(read.own.count, 0);
@@ -214,7 +210,8 @@ TEST(a_card_without_an_own_cost_is_short)
     struct card written = card_here(), read;
     card_write(&written, run.out, &published_mlp, &run, "here");
     assert_int_equal(found_with(&read, &run, another), CARD_SHORT);
-    assert_true(is_close(card_cost(&read, "disk_s"), 4.25e-3) && isnan(card_cost(&read, "page_s")));
+    assert_relatively_near(card_cost(&read, "disk_s"), 4.25e-3, 1e-12);
+    assert_true(isnan(card_cost(&read, "page_s")));
     for (int left_out = 0; left_out < 3; left_out++) {
         written = card_here();
         written.own.at[left_out].value = (double)NAN; /* could not be measured */
@@ -230,14 +227,14 @@ TEST(own_costs_follow_their_own_probes)
     struct card_drift drift = { .local = 1.25, .transfer = 3 };
     struct card now = card_drifted(&card, drift);
     for (int i = 0; i < 3; i++)
-        assert_true(is_close(card_cost(&now, own[i].name), own_values[i]));
+        assert_relatively_near(card_cost(&now, own[i].name), own_values[i], 1e-12);
     drift.own.at[0].seconds = 2e-7;
     drift.own.at[1].seconds = 1e-10;
     drift.own.at[0].weight = drift.own.at[1].weight = 0.5;
     now = card_drifted(&card, drift);
-    assert_true(is_close(card_cost(&now, "dispatch_s"), 2e-7));
-    assert_true(is_close(card_cost(&now, "triad_bytes_per_s"), 1e10));
-    assert_true(is_close(card_cost(&now, "disk_s"), own_values[2]));
+    assert_relatively_near(card_cost(&now, "dispatch_s"), 2e-7, 1e-12);
+    assert_relatively_near(card_cost(&now, "triad_bytes_per_s"), 1e10, 1e-12);
+    assert_relatively_near(card_cost(&now, "disk_s"), own_values[2], 1e-12);
 }
 
 /* An earlier card, with only the local step measured again. */
@@ -247,9 +244,9 @@ TEST(own_costs_of_an_earlier_card_are_scaled_by_kind)
     struct card_probe slow = card_usual(&card);
     slow.fetch *= 1.25, slow.passes *= 1.25, slow.update *= 1.25;
     const struct card slower = card_scaled(&card, &slow);
-    assert_true(is_close(card_cost(&slower, "dispatch_s"), 1.25 * own_values[0]));
-    assert_true(is_close(card_cost(&slower, "triad_bytes_per_s"), own_values[1] / 1.25));
-    assert_true(is_close(card_cost(&slower, "disk_s"), own_values[2]));
+    assert_relatively_near(card_cost(&slower, "dispatch_s"), 1.25 * own_values[0], 1e-12);
+    assert_relatively_near(card_cost(&slower, "triad_bytes_per_s"), own_values[1] / 1.25, 1e-12);
+    assert_relatively_near(card_cost(&slower, "disk_s"), own_values[2], 1e-12);
 }
 
 TEST(own_costs_are_shown_in_their_unit)
@@ -264,7 +261,8 @@ TEST(own_costs_are_shown_in_their_unit)
     assert_null(strstr(text, "a read takes"));
     assert_null(strstr(text, "a page takes"));
     free(text);
-    assert_true(is_close(own_costs_bytes(own), 9e6) && own_costs_bytes(NULL) <= 0);
+    assert_relatively_near(own_costs_bytes(own), 9e6, 1e-12);
+    assert_true(own_costs_bytes(NULL) <= 0);
 }
 
 TEST(a_card_says_who_disturbed_it)
@@ -642,14 +640,14 @@ TEST(a_larger_probe_is_met_too)
     probe.transfer *= 1.5;
     probe.larger = probe.transfer + 3 * (usual.larger - usual.transfer);
     struct card_drift drift = card_drift_of(usual, probe);
-    assert_true(is_close(drift.beyond, 3));
+    assert_relatively_near(drift.beyond, 3, 1e-12);
     drift.bytes = gradients;
     const struct card drifted = card_drifted(&card, drift);
-    assert_true(is_close(card_allreduce(&drifted, 4, gradients), probe.transfer));
-    assert_true(is_close(card_allreduce(&drifted, 4, larger), probe.larger));
+    assert_relatively_near(card_allreduce(&drifted, 4, gradients), probe.transfer, 1e-12);
+    assert_relatively_near(card_allreduce(&drifted, 4, larger), probe.larger, 1e-12);
     const double middle = (larger + gradients) / 2, more = card_allreduce(&card, 4, middle) - usual.transfer;
-    assert_true(is_close(card_allreduce(&drifted, 4, middle), probe.transfer + 3 * more));
-    assert_true(is_close(card_allreduce(&drifted, 4, 1e4), 1.5 * card_allreduce(&card, 4, 1e4)));
+    assert_relatively_near(card_allreduce(&drifted, 4, middle), probe.transfer + 3 * more, 1e-12);
+    assert_relatively_near(card_allreduce(&drifted, 4, 1e4), 1.5 * card_allreduce(&card, 4, 1e4), 1e-12);
 }
 
 TEST(short_sleeps_exceed_by_what_was_measured)
@@ -657,14 +655,14 @@ TEST(short_sleeps_exceed_by_what_was_measured)
     struct card card = {
         .sleep_overshoot = 1e-4, .sleep_excess = 0.01, .sleeps.short_over = 9e-5, .sleeps.brief_over = 7e-5
     };
-    assert_true(is_close(card_sleep(&card, 0.04), 0.04 + 1e-4 + 4e-4));
-    assert_true(is_close(card_sleep(&card, SLEEP_LONG_S), SLEEP_LONG_S + 2e-4));
-    assert_true(is_close(card_sleep(&card, 6e-3), 6e-3 + (2e-4 + 9e-5) / 2)); /* half-way */
-    assert_true(is_close(card_sleep(&card, SLEEP_SHORT_S), SLEEP_SHORT_S + 9e-5));
-    assert_true(is_close(card_sleep(&card, 1.1e-3), 1.1e-3 + 8e-5));
-    assert_true(is_close(card_sleep(&card, 1e-5), 1e-5 + 7e-5));
+    assert_relatively_near(card_sleep(&card, 0.04), 0.04 + 1e-4 + 4e-4, 1e-12);
+    assert_relatively_near(card_sleep(&card, SLEEP_LONG_S), SLEEP_LONG_S + 2e-4, 1e-12);
+    assert_relatively_near(card_sleep(&card, 6e-3), 6e-3 + (2e-4 + 9e-5) / 2, 1e-12); /* half-way */
+    assert_relatively_near(card_sleep(&card, SLEEP_SHORT_S), SLEEP_SHORT_S + 9e-5, 1e-12);
+    assert_relatively_near(card_sleep(&card, 1.1e-3), 1.1e-3 + 8e-5, 1e-12);
+    assert_relatively_near(card_sleep(&card, 1e-5), 1e-5 + 7e-5, 1e-12);
     card.sleeps.brief_over = card.sleeps.short_over = 0; /* a modelled machine */
-    assert_true(is_close(card_sleep(&card, 1e-3), 1e-3 + 1e-4 + 1e-5));
+    assert_relatively_near(card_sleep(&card, 1e-3), 1e-3 + 1e-4 + 1e-5, 1e-12);
 }
 
 /* Predict a step with a sleep of 40 ms on rank 0. */
@@ -685,30 +683,31 @@ TEST(a_drifted_card_is_slower_but_sleeps_as_long)
     double local, local_then;
     const struct prediction now = predicted(&card, 0.04, &local), then = predicted(&drifted, 0.04, &local_then);
     const struct prediction quick = predicted(&card, 0, &local), quick_then = predicted(&drifted, 0, &local_then);
-    assert_true(is_close(local_then, 1.25 * local));
-    assert_true(is_close(then.transfer, 0.8 * now.transfer));
-    assert_true(is_close(prediction_step(&quick_then) - quick_then.transfer,
-                         1.25 * (prediction_step(&quick) - quick.transfer)));
+    assert_relatively_near(local_then, 1.25 * local, 1e-12);
+    assert_relatively_near(then.transfer, 0.8 * now.transfer, 1e-12);
+    assert_relatively_near(prediction_step(&quick_then) - quick_then.transfer,
+                           1.25 * (prediction_step(&quick) - quick.transfer), 1e-12);
     /* The slowest rank's step grows by its sleep, then as now. */
     const double sleep = card_sleep(&card, 0.04);
-    assert_true(is_close(prediction_step(&now) - now.transfer, local + sleep));
-    assert_true(is_close(prediction_step(&then) - then.transfer, local_then + sleep));
-    assert_true(is_close(drifted.copy_bandwidth, card.copy_bandwidth / 1.25));
-    assert_true(is_close(drifted.jitter, card.jitter));
+    assert_relatively_near(prediction_step(&now) - now.transfer, local + sleep, 1e-12);
+    assert_relatively_near(prediction_step(&then) - then.transfer, local_then + sleep, 1e-12);
+    assert_relatively_near(drifted.copy_bandwidth, card.copy_bandwidth / 1.25, 1e-12);
+    assert_relatively_near(drifted.jitter, card.jitter, 1e-12);
     const struct card uneven = card_drifted(&card, (struct card_drift){ .local = 1, .transfer = 1, .jitter = 0.25 });
-    assert_true(is_close(uneven.jitter, 0.25));
-    assert_true(is_close(card_barrier(&drifted, 4), 0.8 * card_barrier(&card, 4)));
-    assert_true(
-        is_close(alpha_beta_seconds(&drifted.p2p.far.send, 1e6), 0.8 * alpha_beta_seconds(&card.p2p.far.send, 1e6)));
-    assert_true(is_close(alpha_beta_seconds(&drifted.p2p.far.exchange, 1e6),
-                         0.8 * alpha_beta_seconds(&card.p2p.far.exchange, 1e6)));
-    assert_true(
-        is_close(alpha_beta_seconds(&drifted.p2p.far.add, 1e6), 1.25 * alpha_beta_seconds(&card.p2p.far.add, 1e6)));
+    assert_relatively_near(uneven.jitter, 0.25, 1e-12);
+    assert_relatively_near(card_barrier(&drifted, 4), 0.8 * card_barrier(&card, 4), 1e-12);
+    assert_relatively_near(alpha_beta_seconds(&drifted.p2p.far.send, 1e6),
+                           0.8 * alpha_beta_seconds(&card.p2p.far.send, 1e6), 1e-12);
+    assert_relatively_near(alpha_beta_seconds(&drifted.p2p.far.exchange, 1e6),
+                           0.8 * alpha_beta_seconds(&card.p2p.far.exchange, 1e6), 1e-12);
+    assert_relatively_near(alpha_beta_seconds(&drifted.p2p.far.add, 1e6),
+                           1.25 * alpha_beta_seconds(&card.p2p.far.add, 1e6), 1e-12);
     assert_true(fabs(drifted.stamp_cost - card.stamp_cost) <= 0);
     /* A probe of the drifted machine finds this drift. */
     const struct card_probe probe = card_usual(&drifted);
     const struct card_drift found_again = card_drift_of(card_usual(&card), probe);
-    assert_true(is_close(found_again.local, 1.25) && is_close(found_again.transfer, 0.8));
+    assert_relatively_near(found_again.local, 1.25, 1e-12);
+    assert_relatively_near(found_again.transfer, 0.8, 1e-12);
 }
 
 AROUND_TESTS(make_card_folder, drop_card_folder)

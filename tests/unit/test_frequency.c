@@ -1,6 +1,7 @@
 #include "card/frequency.h"
 
 #include "card/card.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
@@ -16,22 +17,17 @@ static struct card card_with(double ratio, double lost)
     return card;
 }
 
-static bool is_close(double a, double b)
-{
-    return fabs(a - b) <= 1e-12;
-}
-
 TEST(brief_work_after_products_takes_longer_by_the_ratio)
 {
     const struct card card = card_with(1.15, 0.9e-3);
-    assert_true(is_close(frequency_lost(&card, 2e-3), 0.3e-3));
+    assert_near(frequency_lost(&card, 2e-3), 0.3e-3, 1e-12);
 }
 
 TEST(long_work_loses_what_there_is_to_lose)
 {
     const struct card card = card_with(1.15, 0.9e-3);
-    assert_true(is_close(frequency_lost(&card, 60e-3), 0.9e-3));
-    assert_true(is_close(frequency_lost(&card, 6e-3), 0.9e-3));
+    assert_near(frequency_lost(&card, 60e-3), 0.9e-3, 1e-12);
+    assert_near(frequency_lost(&card, 6e-3), 0.9e-3, 1e-12);
 }
 
 TEST(a_card_without_the_rows_changes_nothing)

@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "options/options.h"
 #include "support/ending.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <errno.h>
@@ -93,12 +94,6 @@ static void assert_refused(const char *const *words, const char *const *parts)
 
 #define WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-static void assert_same(double value, double expected)
-{
-    if (!(value <= expected && value >= expected))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
-
 /* --- valid command lines ---------------------------------------------------------------------------------------- */
 
 TEST(without_words_defaults_stay)
@@ -112,11 +107,11 @@ TEST(a_value_follows_or_is_joined)
     struct settings apart = parsed(WORDS("--ranks", "8", "--sleep-ms", "1.5", "--backend", "sim", "--out", "a b"));
     struct settings joined = parsed(WORDS("--ranks=8", "--sleep-ms=1.5", "--backend=sim", "--out=a b"));
     assert_int_equal(apart.ranks, 8);
-    assert_same(apart.sleep_ms, 1.5);
+    assert_exactly(apart.sleep_ms, 1.5);
     assert_int_equal(apart.backend, 2);
     assert_string_equal(apart.out, "a b");
     assert_int_equal(joined.ranks, apart.ranks);
-    assert_same(joined.sleep_ms, apart.sleep_ms);
+    assert_exactly(joined.sleep_ms, apart.sleep_ms);
     assert_int_equal(joined.backend, apart.backend);
     assert_string_equal(joined.out, apart.out);
 }
@@ -127,7 +122,7 @@ TEST(what_is_not_named_keeps_its_default)
     assert_true(s.quick);
     assert_int_equal(s.seed, defaults.seed);
     assert_int_equal(s.backend, defaults.backend);
-    assert_same(s.sleep_ms, defaults.sleep_ms);
+    assert_exactly(s.sleep_ms, defaults.sleep_ms);
     assert_string_equal(s.out, defaults.out);
     assert_null(s.note);
     assert_int_equal(s.cases.count, 0);
@@ -140,10 +135,10 @@ TEST(bounds_are_inclusive)
     assert_int_equal(parsed(WORDS("--seed", "2147483647")).seed, 2147483647);
     assert_true(parsed(WORDS("--seed", "18446744073709551615")).seed == UINT64_MAX);
     assert_true(parsed(WORDS("--seed", "0")).seed == 0);
-    assert_same(parsed(WORDS("--sleep-ms", "0")).sleep_ms, 0);
-    assert_same(parsed(WORDS("--sleep-ms", "6e4")).sleep_ms, 60000);
-    assert_same(parsed(WORDS("--shift", "-5")).shift, -5);
-    assert_same(parsed(WORDS("--shift=-.25")).shift, -0.25);
+    assert_exactly(parsed(WORDS("--sleep-ms", "0")).sleep_ms, 0);
+    assert_exactly(parsed(WORDS("--sleep-ms", "6e4")).sleep_ms, 60000);
+    assert_exactly(parsed(WORDS("--shift", "-5")).shift, -5);
+    assert_exactly(parsed(WORDS("--shift=-.25")).shift, -0.25);
 }
 
 TEST(a_value_may_look_like_an_assignment)
@@ -390,8 +385,8 @@ TEST(the_echo_sets_the_same_again)
         char *echo = echo_of(&s);
         struct settings back = parsed_line(echo);
         free(echo);
-        assert_same(back.sleep_ms, s.sleep_ms);
-        assert_same(back.shift, s.shift);
+        assert_exactly(back.sleep_ms, s.sleep_ms);
+        assert_exactly(back.shift, s.shift);
         assert_int_equal(back.ranks, s.ranks);
         assert_true(back.seed == s.seed);
         assert_int_equal(back.backend, s.backend);

@@ -1,17 +1,12 @@
 /* test_split.c: test the causes of a step by hand: what a late rank does longer counts as waiting, and nothing is lost or counted
  * twice. */
 #include "analysis/split.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-12))
-        fail_msg("%.12g is not %.12g", value, expected);
-}
 
 /* A rank's step: data, forward, host, wait, transfer 10, and the waiting of others charged to it. */
 static struct cell cell_of(double data, double forward, double host, double wait, double caused)
@@ -33,7 +28,7 @@ static struct split_step split(const struct cell *sums, int ranks, struct late_w
     double sum = 0;
     for (int term = 0; term < SPLIT_TERMS; term++)
         sum += of.term[term];
-    assert_near(sum, of.step);
+    assert_near(sum, of.step, 1e-12);
     return of;
 }
 
@@ -44,11 +39,11 @@ TEST(a_late_fetch_is_waiting)
                                  cell_of(1, 20, 0, 40, 0) };
     struct late_work late;
     const struct split_step of = split(sums, 4, &late);
-    assert_near(of.step, 71);
-    assert_near(of.term[SPLIT_DATA], 1);
-    assert_near(of.term[SPLIT_COMPUTE], 20);
-    assert_near(of.term[SPLIT_WAIT], 40);
-    assert_near(of.term[SPLIT_TRANSFER], 10);
+    assert_near(of.step, 71, 1e-12);
+    assert_near(of.term[SPLIT_DATA], 1, 1e-12);
+    assert_near(of.term[SPLIT_COMPUTE], 20, 1e-12);
+    assert_near(of.term[SPLIT_WAIT], 40, 1e-12);
+    assert_near(of.term[SPLIT_TRANSFER], 10, 1e-12);
     assert_int_equal(late_work_by(&late), SPLIT_DATA);
 }
 
@@ -58,9 +53,9 @@ TEST(less_of_another_work_is_subtracted)
     const struct cell sums[] = { cell_of(41, 10, 0, 0, 15), cell_of(1, 35, 0, 15, 0) };
     struct late_work late;
     const struct split_step of = split(sums, 2, &late);
-    assert_near(of.term[SPLIT_DATA], 21 - 7.5);
-    assert_near(of.term[SPLIT_COMPUTE], 22.5);
-    assert_near(of.term[SPLIT_WAIT], 15);
+    assert_near(of.term[SPLIT_DATA], 21 - 7.5, 1e-12);
+    assert_near(of.term[SPLIT_COMPUTE], 22.5, 1e-12);
+    assert_near(of.term[SPLIT_WAIT], 15, 1e-12);
     assert_int_equal(late_work_by(&late), SPLIT_DATA);
 }
 
@@ -69,9 +64,9 @@ TEST(ranks_that_come_together_wait_for_none)
     const struct cell alone[] = { cell_of(41, 10, 5, 0, 0) },
                       two[] = { cell_of(1, 30, 7, 0, 0), cell_of(1, 30, 7, 0, 0) };
     struct late_work late;
-    assert_near(split(alone, 1, &late).term[SPLIT_DATA], 41);
+    assert_near(split(alone, 1, &late).term[SPLIT_DATA], 41, 1e-12);
     assert_int_equal(late_work_by(&late), -1);
-    assert_near(split(two, 2, &late).term[SPLIT_HOST], 7);
+    assert_near(split(two, 2, &late).term[SPLIT_HOST], 7, 1e-12);
     assert_int_equal(late_work_by(&late), -1);
 }
 
@@ -80,7 +75,7 @@ TEST(a_wait_without_a_cause_has_no_work)
 {
     const struct cell sums[] = { cell_of(1, 20, 10, 0, 40), cell_of(1, 20, 0, 40, 0) };
     struct late_work late;
-    assert_near(split(sums, 2, &late).term[SPLIT_WAIT], 25); /* a mean rank waits 20; 10 of one of two ranks */
+    assert_near(split(sums, 2, &late).term[SPLIT_WAIT], 25, 1e-12); /* a mean rank waits 20; 10 of one of two ranks */
     assert_int_equal(late_work_by(&late), -1);
 }
 
@@ -93,8 +88,8 @@ TEST(causes_are_summed_over_windows)
     late_work_join(&all, &late);
     split(host, 2, &late);
     late_work_join(&all, &late);
-    assert_near(all.longest_wait, 80);
-    assert_near(all.excess[SPLIT_DATA], 30);
+    assert_near(all.longest_wait, 80, 1e-12);
+    assert_near(all.excess[SPLIT_DATA], 30, 1e-12);
     assert_int_equal(late_work_by(&all), SPLIT_HOST);
 }
 
@@ -106,12 +101,12 @@ TEST(waiting_and_transfer_may_be_one_term)
     assert_true(of[0].is_together && isnan(of[0].term[SPLIT_TRANSFER]));
     const struct bound_by bound = split_bound(of, 2);
     assert_int_equal(bound.terms, 4);
-    assert_near(bound.share[SPLIT_WAIT].value, 0.6);
+    assert_near(bound.share[SPLIT_WAIT].value, 0.6, 1e-12);
     assert_string_equal(bound_by_name(&bound), "communication");
     mean.wait = 10;
     mean.transfer = 20;
     const struct split_step mixed[] = { of[0], split_of(&mean, &none, 2, 1) };
-    assert_near(split_bound(mixed, 2).share[SPLIT_WAIT].value, 0.6);
+    assert_near(split_bound(mixed, 2).share[SPLIT_WAIT].value, 0.6, 1e-12);
     const struct split_step known[] = { mixed[1], mixed[1] };
     assert_string_equal(bound_by_name(&(struct bound_by){ .terms = 0, .reason = BOUND_NOTHING }), "undetermined");
     const struct bound_by split = split_bound(known, 2);

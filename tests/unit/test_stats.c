@@ -5,18 +5,13 @@
 #include "card/alpha_beta.h"
 #include "card/predict.h"
 #include "support/between.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
-}
 
 enum { EXACT = 0 };
 

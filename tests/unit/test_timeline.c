@@ -13,6 +13,7 @@
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
 #include "report/timeline_view.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <malloc.h>
@@ -37,12 +38,6 @@ static struct span sum(int step, int sequence, double start, double entered, dou
                           .entered = entered,
                           .end = end,
                           .bytes = 8 };
-}
-
-static void assert_exactly(double value, double expected)
-{
-    if (!(value <= expected && value >= expected))
-        fail_msg("%.17g is not %.17g", value, expected);
 }
 
 /* Rank 0 stalls for 40 before its fetch and arrives at 70. The others arrive at 31 and 33 and wait. */

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "model/sequence_recipe.h"
 #include "model/workload.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
@@ -18,18 +19,6 @@
 #include <string.h>
 
 enum { RANKS = 4, STEPS = 12, SKIPPED = 2, FIRST = 20 };
-
-static void assert_same(double value, double expected)
-{
-    if (!(value <= expected && value >= expected))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
-
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-12 * fabs(expected)))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
 
 /* Add a word to the hash as 4 bytes, lowest first. */
 static uint64_t hash_word(uint64_t hash, uint32_t word)
@@ -201,10 +190,10 @@ static int assert_batches(const char *name, const struct batch_schedule *schedul
             continue;
         int rank = (int)csv_value(&table, row, "rank"), step = (int)csv_value(&table, row, "step");
         const struct token_batch *batch = batch_schedule_batch(schedule, rank, step);
-        assert_same((double)batch->useful, csv_value(&table, row, "useful_tokens"));
-        assert_same((double)batch->padded, csv_value(&table, row, "padded_tokens"));
-        assert_same(batch->samples, csv_value(&table, row, "samples"));
-        assert_same(batch->longest, csv_value(&table, row, "max_len"));
+        assert_exactly((double)batch->useful, csv_value(&table, row, "useful_tokens"));
+        assert_exactly((double)batch->padded, csv_value(&table, row, "padded_tokens"));
+        assert_exactly(batch->samples, csv_value(&table, row, "samples"));
+        assert_exactly(batch->longest, csv_value(&table, row, "max_len"));
         assert_int_equal(batch->pairs, batch->padded * batch->longest);
         found++;
     }
@@ -218,10 +207,10 @@ static void assert_published(const struct published *p, const struct batch_sched
     assert_int_equal(assert_batches(p->name, schedule), RANKS * STEPS);
     assert_true(hash_first_batches(schedule) == p->first_batches);
     struct token_means means = batch_schedule_means(schedule, SKIPPED, STEPS);
-    assert_same(means.useful, p->mean_useful);
-    assert_same(means.padded, p->mean_padded);
-    assert_same(means.padding_ratio, p->padding_ratio);
-    assert_same(means.spread, p->spread);
+    assert_exactly(means.useful, p->mean_useful);
+    assert_exactly(means.padded, p->mean_padded);
+    assert_exactly(means.padding_ratio, p->padding_ratio);
+    assert_exactly(means.spread, p->spread);
 }
 
 TEST(batches_are_the_published_ones)
@@ -248,9 +237,9 @@ TEST(batches_of_fixed_length_are_all_alike)
     }
     assert_true(hash_first_batches(d.schedule) == published[0].first_batches); /* the same shuffle */
     struct token_means means = batch_schedule_means(d.schedule, SKIPPED, STEPS);
-    assert_same(means.useful, 4096);
-    assert_same(means.padding_ratio, 0);
-    assert_same(means.spread, 0);
+    assert_exactly(means.useful, 4096);
+    assert_exactly(means.padding_ratio, 0);
+    assert_exactly(means.spread, 0);
     close_scheduled(d);
 }
 
@@ -291,14 +280,14 @@ TEST(epochs_are_pythons)
         struct scheduled d = schedule_recipe(recipe_published(), policy);
         assert_int_equal(batch_schedule_epoch(d.schedule), epochs[i].steps);
         struct token_means means = batch_schedule_means(d.schedule, 0, epochs[i].steps);
-        assert_near(means.useful, epochs[i].useful);
-        assert_near(means.padded, epochs[i].padded);
-        assert_near(means.padding_ratio, 1 - epochs[i].useful / epochs[i].padded);
-        assert_near(means.spread, epochs[i].spread);
-        assert_near(means.most_padded, epochs[i].most_padded);
-        assert_near(means.most_pairs, epochs[i].most_pairs);
-        assert_near(means.padded_balance, epochs[i].padded_balance);
-        assert_near(means.pairs_balance, epochs[i].pairs_balance);
+        assert_relatively_near(means.useful, epochs[i].useful, 1e-12);
+        assert_relatively_near(means.padded, epochs[i].padded, 1e-12);
+        assert_relatively_near(means.padding_ratio, 1 - epochs[i].useful / epochs[i].padded, 1e-12);
+        assert_relatively_near(means.spread, epochs[i].spread, 1e-12);
+        assert_relatively_near(means.most_padded, epochs[i].most_padded, 1e-12);
+        assert_relatively_near(means.most_pairs, epochs[i].most_pairs, 1e-12);
+        assert_relatively_near(means.padded_balance, epochs[i].padded_balance, 1e-12);
+        assert_relatively_near(means.pairs_balance, epochs[i].pairs_balance, 1e-12);
         struct token_epoch epoch = token_epoch_of(d.schedule);
         assert_int_equal(epoch.steps, epochs[i].steps);
         assert_int_equal(epoch.most_batches, epochs[i].most_batches);
@@ -583,9 +572,9 @@ TEST(texts_of_one_token_need_no_padding)
         struct scheduled d = schedule_recipe(recipe, batching_policies[i]);
         struct token_means means = batch_schedule_means(d.schedule, 0, batch_schedule_epoch(d.schedule));
         assert_int_equal(d.corpus->count, 8);
-        assert_same(means.padding_ratio, 0);
-        assert_same(means.spread, 0);
-        assert_same(means.padded_balance, 1);
+        assert_exactly(means.padding_ratio, 0);
+        assert_exactly(means.spread, 0);
+        assert_exactly(means.padded_balance, 1);
         close_scheduled(d);
     }
 }
@@ -627,7 +616,7 @@ TEST(steps_go_round)
 TEST(batches_of_a_budget_are_unequal)
 {
     struct scheduled d = schedule_recipe(recipe_published(), batching_policies[TOKENS_BUDGET]);
-    assert_near(batch_schedule_means(d.schedule, 0, 92).unequal_weight, 1.905378045867177);
+    assert_relatively_near(batch_schedule_means(d.schedule, 0, 92).unequal_weight, 1.905378045867177, 1e-12);
     close_scheduled(d);
 }
 
@@ -645,16 +634,16 @@ static const struct batch_schedule made_up_schedule = { .ranks = 2,
 TEST(means_are_these)
 {
     struct token_means means = batch_schedule_means(&made_up_schedule, 0, 2);
-    assert_near(means.useful, 40);
-    assert_near(means.padded, 44);
-    assert_near(means.padding_ratio, 1 - 40.0 / 44.0);
-    assert_near(means.spread, 6);
-    assert_near(means.most_padded, 25);
-    assert_near(means.most_pairs, 236);
-    assert_near(means.padded_balance, 22.0 / 25.0);
-    assert_near(means.pairs_balance, 208.0 / 236.0);
-    assert_near(means.unequal_weight, (4 / 3.0 + 2 / 1.0) / 2);
-    assert_near(batch_schedule_means(&made_up_schedule, 1, 2).useful, 54);
+    assert_relatively_near(means.useful, 40, 1e-12);
+    assert_relatively_near(means.padded, 44, 1e-12);
+    assert_relatively_near(means.padding_ratio, 1 - 40.0 / 44.0, 1e-12);
+    assert_relatively_near(means.spread, 6, 1e-12);
+    assert_relatively_near(means.most_padded, 25, 1e-12);
+    assert_relatively_near(means.most_pairs, 236, 1e-12);
+    assert_relatively_near(means.padded_balance, 22.0 / 25.0, 1e-12);
+    assert_relatively_near(means.pairs_balance, 208.0 / 236.0, 1e-12);
+    assert_relatively_near(means.unequal_weight, (4 / 3.0 + 2 / 1.0) / 2, 1e-12);
+    assert_relatively_near(batch_schedule_means(&made_up_schedule, 1, 2).useful, 54, 1e-12);
     assert_true(isnan(batch_schedule_means(&made_up_schedule, 1, 1).useful));
 }
 
@@ -662,27 +651,27 @@ TEST(means_are_these)
 TEST(counts_are_these)
 {
     struct token_count *count = token_count_open(&made_up_schedule, 0, 2);
-    assert_near(count->means.useful, 40);
-    assert_near(count->samples, (3 + 1 + 4 + 2) / 2.0);
-    assert_near(count->samples_of[0], 2);
-    assert_near(count->samples_of[1], 3);
-    assert_near(count->useful_of[0], 20);
-    assert_near(count->useful_of[1], 20);
-    assert_near(count->padded_of[0], 21);
-    assert_near(count->padded_of[1], 23);
+    assert_relatively_near(count->means.useful, 40, 1e-12);
+    assert_relatively_near(count->samples, (3 + 1 + 4 + 2) / 2.0, 1e-12);
+    assert_relatively_near(count->samples_of[0], 2, 1e-12);
+    assert_relatively_near(count->samples_of[1], 3, 1e-12);
+    assert_relatively_near(count->useful_of[0], 20, 1e-12);
+    assert_relatively_near(count->useful_of[1], 20, 1e-12);
+    assert_relatively_near(count->padded_of[0], 21, 1e-12);
+    assert_relatively_near(count->padded_of[1], 23, 1e-12);
     assert_int_equal(count->batches_of[0], 2);
     assert_int_equal(count->epoch.steps, 2);
     token_count_close(count);
 
     count = token_count_open(&made_up_schedule, 1, 2);
-    assert_near(count->samples, 3);
-    assert_near(count->useful_of[0], 30);
-    assert_near(count->padded_of[1], 26);
+    assert_relatively_near(count->samples, 3, 1e-12);
+    assert_relatively_near(count->useful_of[0], 30, 1e-12);
+    assert_relatively_near(count->padded_of[1], 26, 1e-12);
     token_count_close(count);
 
     count = token_count_open(&made_up_schedule, 1, 4); /* steps 1, 0, 1 */
-    assert_same(count->samples, (3 + 7 + 3) / 3.0);    /* one division: 32.7, not 32.699999999999996 */
-    assert_near(count->useful_of[1], (24 + 16 + 24) / 3.0);
+    assert_exactly(count->samples, (3 + 7 + 3) / 3.0); /* one division: 32.7, not 32.699999999999996 */
+    assert_relatively_near(count->useful_of[1], (24 + 16 + 24) / 3.0, 1e-12);
     assert_int_equal(count->steps, 3);
     assert_int_equal(count->useful_at[0 * 2 + 1], 24);
     assert_int_equal(count->useful_at[1 * 2 + 1], 16);
@@ -712,8 +701,8 @@ TEST(what_an_epoch_drops)
         assert_int_equal(epoch.steps, drops[i].steps);
         assert_int_equal(epoch.most_batches, drops[i].most_batches);
         assert_int_equal(epoch.dropped_texts, 1);
-        assert_near((double)(epoch.tokens - epoch.dropped_tokens),
-                    drops[i].steps * batch_schedule_means(d.schedule, 0, drops[i].steps).useful);
+        assert_relatively_near((double)(epoch.tokens - epoch.dropped_tokens),
+                               drops[i].steps * batch_schedule_means(d.schedule, 0, drops[i].steps).useful, 1e-12);
         close_scheduled(d);
     }
 }

@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "claims/verdict.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
@@ -10,12 +11,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
-}
 
 /* --- evidence ---------------------------------------------------------------------------------------------------- */
 

@@ -1,17 +1,13 @@
 /* test_visits.c: test which laps of the machine card count, and the errors of the fit to them. */
 #include "card/local_fit.h"
 #include "card/visits.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { RANKS = 2, SHAPES = 2, PLANNED = 5 };
-
-static bool is_close(double a, double b)
-{
-    return fabs(a - b) <= 1e-9 * fabs(b);
-}
 
 static struct visit *visit_of(struct visits *v, int turn, int rank, int shape)
 {
@@ -41,8 +37,9 @@ static double passes_of(const struct visits *v, int shape)
 {
     struct lap_times times = { 0 };
     visits_average(v, &times);
-    assert_true(is_close(times.mean[shape].fetch, 0.1e-3) && is_close(times.mean[shape].update, 0.5e-3));
-    assert_true(is_close(times.jitter, 0.1)); /* the slower rank is 10 % above the mean in every visit */
+    assert_relatively_near(times.mean[shape].fetch, 0.1e-3, 1e-9);
+    assert_relatively_near(times.mean[shape].update, 0.5e-3, 1e-9);
+    assert_relatively_near(times.jitter, 0.1, 1e-9); /* the slower rank is 10 % above the mean in every visit */
     return 1e3 * times.mean[shape].passes;
 }
 
@@ -55,7 +52,7 @@ TEST(quiet_turns_are_enough)
         visit_of(&v, turn, 1, 0)->queued = 0.049 * 0.06;
     }
     assert_false(visits_lack(&v, 0) || visits_lack(&v, 1));
-    assert_true(is_close(passes_of(&v, 0), 13)); /* mean of 10 … 14 and 12 … 16 */
+    assert_relatively_near(passes_of(&v, 0), 13, 1e-9); /* mean of 10 … 14 and 12 … 16 */
     visits_close(&v);
 }
 
@@ -75,7 +72,7 @@ TEST(a_disturbed_visit_is_repeated)
     /* Without the disturbed visit laps of the first shape take 11.6 ms. Those of the second take 29.6 in the mean, because its slow visit was
      * not disturbed and counts. It gives its level to both, which are alike. */
     for (int shape = 0; shape < SHAPES; shape++)
-        assert_true(is_close(lap_seconds(times_of_shape(&v, shape)), (11.6e-3 + 29.6e-3) / 2));
+        assert_relatively_near(lap_seconds(times_of_shape(&v, shape)), (11.6e-3 + 29.6e-3) / 2, 1e-9);
     visits_close(&v);
 }
 
@@ -97,9 +94,10 @@ TEST(a_slow_moment_tells_nothing_about_a_shape)
             }
     }
     const struct local_times one = times_of_shape(&v, 0), three = times_of_shape(&v, 1);
-    assert_true(is_close(three.fetch, 3 * one.fetch) && is_close(three.passes, 3 * one.passes) &&
-                is_close(three.update, 3 * one.update));
-    assert_true(is_close(lap_seconds(one), (first + second / 3) / 2));
+    assert_relatively_near(three.fetch, 3 * one.fetch, 1e-9);
+    assert_relatively_near(three.passes, 3 * one.passes, 1e-9);
+    assert_relatively_near(three.update, 3 * one.update, 1e-9);
+    assert_relatively_near(lap_seconds(one), (first + second / 3) / 2, 1e-9);
     visits_close(&v);
 }
 
@@ -114,7 +112,7 @@ TEST(the_least_disturbed_visits_count)
             visit_of(&v, turn, 0, shape)->queued = (turn % 2 ? 0.1 : 0.2) * 0.06;
     }
     assert_false(visits_lack(&v, 0));
-    assert_true(is_close(passes_of(&v, 0), 31));
+    assert_relatively_near(passes_of(&v, 0), 31, 1e-9);
     visits_close(&v);
 }
 
@@ -156,8 +154,8 @@ TEST(a_fit_says_how_well_it_predicts)
     struct fit_error error = local_fit_error(&line, 3, terms);
     const struct local_cost cost = local_fit(&line, 3, terms);
     assert_true(fabs(error.usual) < 1e-9 && error.left_out < 1e-9);
-    assert_true(is_close(cost.update, 2e-3));
-    assert_true(is_close(cost.fetch.term[COST_PER_SAMPLE], 1e-6));
+    assert_relatively_near(cost.update, 2e-3, 1e-9);
+    assert_relatively_near(cost.fetch.term[COST_PER_SAMPLE], 1e-6, 1e-9);
     error = local_fit_error(&bent, 3, terms); /* 32 ms of passes predicted, 30 measured */
     assert_true(fabs(error.usual - (34.128 / 32.128 - 1)) < 1e-9 && error.left_out < 1e-9);
     error = local_fit_error(&off, 3, terms); /* the last two give less than nothing for the first */

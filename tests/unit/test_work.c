@@ -1,9 +1,9 @@
 /* test_work.c: test the cost of a pass on a modelled machine, term by term, with made-up properties. */
 #include "model/workload.h"
 #include "options/work.h"
+#include "support/near.h"
 #include "support/unit.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,19 +28,13 @@ static double seconds(enum work_pass pass, struct work work)
     return cost_at(&cost, work);
 }
 
-static void assert_near(double value, double expected)
-{
-    if (!(fabs(value - expected) <= 1e-12))
-        fail_msg("%.17g is not %.17g", value, expected);
-}
-
 TEST(every_term_counts_once)
 {
     const struct work work = { .samples = 8, .padded_tokens = 1024, .padded_token_length = 1024.0 * 128 };
-    assert_near(seconds(WORK_FORWARD, work), 1e-3 + 16e-3 + 3.072e-3 + 0.65536e-3);
-    assert_near(seconds(WORK_BACKWARD, work), 7.168e-3);
-    assert_near(seconds(WORK_FORWARD, (struct work){ 0 }), 1e-3);
-    assert_near(seconds(WORK_UPDATE, work), 0); /* no property is set */
+    assert_near(seconds(WORK_FORWARD, work), 1e-3 + 16e-3 + 3.072e-3 + 0.65536e-3, 1e-12);
+    assert_near(seconds(WORK_BACKWARD, work), 7.168e-3, 1e-12);
+    assert_near(seconds(WORK_FORWARD, (struct work){ 0 }), 1e-3, 1e-12);
+    assert_near(seconds(WORK_UPDATE, work), 0, 1e-12); /* no property is set */
 }
 
 TEST(costs_have_names)
@@ -67,14 +61,14 @@ TEST(a_model_of_other_sizes_takes_longer)
     struct workload w = published_transformer;
     struct cost_scale scale = workload_scale(&w);
     for (int term = 0; term < COST_TERMS; term++)
-        assert_near(scale.term[term], 1);
-    assert_near(scale.update, 1);
+        assert_near(scale.term[term], 1, 1e-12);
+    assert_near(scale.update, 1, 1e-12);
     w.of.transformer.hidden_dim = 96;
     w.of.transformer.num_blocks = 3;
     scale = workload_scale(&w);
-    assert_near(scale.term[COST_FIXED], (1 + 3 * 12 + 2) / 15.0);
-    assert_near(scale.term[COST_PER_PADDED_TOKEN], 12);
-    assert_near(scale.term[COST_PER_PADDED_TOKEN_LENGTH], 6);
-    assert_near(scale.term[COST_PER_SAMPLE], 2);
-    assert_near(scale.update, (double)workload_parameters(&w) / 412960);
+    assert_near(scale.term[COST_FIXED], (1 + 3 * 12 + 2) / 15.0, 1e-12);
+    assert_near(scale.term[COST_PER_PADDED_TOKEN], 12, 1e-12);
+    assert_near(scale.term[COST_PER_PADDED_TOKEN_LENGTH], 6, 1e-12);
+    assert_near(scale.term[COST_PER_SAMPLE], 2, 1e-12);
+    assert_near(scale.update, (double)workload_parameters(&w) / 412960, 1e-12);
 }

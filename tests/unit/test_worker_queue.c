@@ -2,18 +2,13 @@
  * "Profiling a PyTorch Training Job End to End" published: seven of its numbers set the parameters (platforms/gpu_post.h), the others are predicted. */
 #include "card/worker_queue.h"
 #include "platforms/gpu_post.h"
+#include "support/near.h"
 #include "support/unit.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { STEPS_MOST = 5000 };
-
-static void assert_near(double value, double expected, double tolerance)
-{
-    if (!(fabs(value - expected) <= tolerance))
-        fail_msg("%.12g is not within %g of %.12g", value, tolerance, expected);
-}
 
 /* A queue whose workers never wait for a core. */
 static struct worker_queue queue_of(int workers, double batch, double step)
