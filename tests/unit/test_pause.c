@@ -4,7 +4,6 @@
 #include "support/near.h"
 #include "support/unit.h"
 
-
 enum { RANKS = 2 };
 static const double STEP = 20e-3, TRANSFER = 2e-3;
 
