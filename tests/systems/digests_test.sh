@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: digests_test.sh BIN PLATFORMS FOLDER [write]: check that tables without measurements are byte-identical to those of other
-# systems: all tables of every lab on every modelled machine, and the batches of lab 05, without their comment lines, which hold
-# version and command. Compares with digests.txt in this folder; `write` creates it again. Works in FOLDER/digests.
+# systems: all tables of every lab on every modelled machine, without their comment lines, which hold version and command. Compares
+# with digests.txt in this folder; `write` creates it again. Works in FOLDER/digests.
 set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
@@ -32,12 +32,6 @@ modelled() # LAB PLATFORM-FILE
     done
 }
 
-batches() # OPTION...
-{
-    "$bin/05_token_skew" --print-batches "$@" </dev/null >out 2>err || complain "batches $*" "$(<err)"
-    digest out "batches $*"
-}
-
 all()
 {
     local lab platform
@@ -46,12 +40,6 @@ all()
             modelled "$(basename "$lab")" "$platform"
         done
     done
-    batches
-    batches --seed 7
-    batches --ranks 3 --seed 1 --max-tokens-per-batch 900
-    batches --ranks 8 --seed 2147483647
-    batches --min-seq-len 1 --max-seq-len 2000 --outlier-prob 0 --strategy token --seed 5
-    batches --outlier-prob 0.5 --num-classes 17 --max-tokens-per-batch 100 --seed 123456789
 }
 
 work_in "$folder"
