@@ -11,18 +11,10 @@ make=$(realpath "$2")
 tests=$(dirname "$(realpath "$0")")
 python=$(command -v python3) && "$python" -c 'import zlib' || { echo "skipped: no python3 with zlib, so there is nothing to compare with"; exit 77; }
 work_in "$(realpath -m "$3")/shard_batches"
-mkdir none
 
 shards() { "$make" --out "$@" >said 2>&1 || complain "make_shards $*: $(<said)"; }
 
-run() # STATUS ARGUMENT...: run the lab with a PATH without launchers, so that no ranks start; output goes to files out and err
-{
-    local wanted=$1 status
-    shift
-    PATH=$PWD/none "$lab" "$@" </dev/null >out 2>err
-    status=$?
-    ((status == wanted)) || complain "$*: status $status, not $wanted: $(<err)"
-}
+run() { alone "$1" "$lab" "${@:2}"; } # STATUS ARGUMENT...
 
 refused() # TEXT ARGUMENT...: check for status 2 and one line with this text
 {

@@ -4,6 +4,8 @@
 #     complain WHAT [DETAIL]...   report a failed check, set `failed` and continue. Also prints `said`, the output of the last
 #                                 program, if set
 #     exits STATUS COMMAND...     run the command, store its output in `said`, complain about any other exit status
+#     alone STATUS PROGRAM...     run it with a PATH without launchers (folder none), so that no ranks start; its output goes to
+#                                 files out and err; complain about any other exit status
 #     says TEXT...                complain about each text that `said` does not contain
 #     work_in FOLDER              delete the folder, make it anew and go there
 #     $patience                   factor on time limits of an idle machine (LOCKSTEP_PATIENCE), used by CMake for timeouts of
@@ -27,6 +29,15 @@ exits()
     said=$("${@:2}" 2>&1 </dev/null)
     got=$?
     ((got == wanted)) || complain "${*:2}: status $got, not $wanted"
+}
+
+alone()
+{
+    local wanted=$1 got
+    mkdir -p none
+    PATH=$PWD/none "${@:2}" </dev/null >out 2>err
+    got=$?
+    ((got == wanted)) || complain "${*:3}: status $got, not $wanted: $(<err)"
 }
 
 says()
