@@ -1,10 +1,17 @@
 # bench_table.sh: checks of the benchmark's tables. Source after frame.sh.
 # shellcheck shell=bash
 #
+#     expect WHAT WANTED GOT
+#                        complain if two texts differ
 #     column FILE NAME   print a column, a line per row
 #     quiet_machine FOLDER, machine FOLDER STOLEN BUSY QUEUED
 #                        create or change the counters that bench --root FOLDER reads
 #     is_one_run FILE    check that all rows have the run id, date and commit of the head lines, and that these are well-formed
+expect()
+{
+    [[ $2 == "$3" ]] || complain "$1:"$'\n'"$3"$'\n'"where it should be"$'\n'"$2"
+}
+
 column()
 {
     awk -v wanted="$2" 'function next_field(  field) { # fields in quotes may hold commas

@@ -15,11 +15,6 @@ script=$(realpath "$(dirname "$0")/../../tools/bench/torch_labs.py")
 support=$(realpath "$(dirname "$0")/../support/bench_table.sh")
 folder=$(realpath -m "$2")
 
-expect() # WHAT WANTED GOT
-{
-    [[ $2 == "$3" ]] || complain "$1:"$'\n'"$3"$'\n'"where it should be"$'\n'"$2"
-}
-
 # --- stand-ins: a copy of bench in a folder with fake labs -----------------------------------------------------------------
 
 readonly labs=(01_straggler 02_rank0_host 03_comm_bound 04_small_work 05_token_skew)

@@ -35,11 +35,6 @@ rows() # COLUMN...: print these columns of the table, a line per row, values sep
           print line }' results/bench_gpu.csv
 }
 
-expect() # WHAT WANTED GOT
-{
-    [[ $2 == "$3" ]] || complain "$1:"$'\n'"$3"$'\n'"where it should be"$'\n'"$2"
-}
-
 # Counts computed by hand. MLP, per sample: 1024 1024 + 1024 1024 + 1024 1000 multiply-adds forward. Backward has the first
 # product once, since the input has no gradient, and the others twice: 8,314,880 in total. With 512 samples other operations move
 # 2 (12 524288 + 4096) bytes for GELU and as many for its gradient, 8 512000 + 4000 + 2048 + 8 for the cross-entropy,
