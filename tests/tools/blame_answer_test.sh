@@ -5,12 +5,12 @@ set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
 source "$(dirname "$0")/../support/frame.sh"
+# shellcheck source=tests/support/blame.sh
+source "$(dirname "$0")/../support/blame.sh"
 
 blame=$(realpath "$1")
-work_in "$(realpath -m "$2")"
-mkdir bin
-ln -s /usr/bin/* bin/
-rm -f bin/gnuplot
+folder=$(realpath -m "$2")
+work_without_gnuplot
 
 # Print steps of ranks with these milliseconds of data; then forward takes 10, backward 20, the sum 5, update 4.
 job() # STEPS DATA... [-- HOST...]
@@ -31,11 +31,6 @@ job() # STEPS DATA... [-- HOST...]
                 print rank - 1 "," step ",update," end "," end + 4 host
             }
     }'
-}
-
-answers() # STATUS ARGUMENT...: run blame, check its status, and keep its output in `said`
-{
-    exits "$1" env PATH="$PWD/bin" timeout $((20 * patience)) "$blame" "${@:2}" --out results
 }
 
 json() # STATUS FILE EXPRESSION...: check that these Python expressions of the object `a` hold
@@ -59,8 +54,8 @@ END
 
 # Rank 1 fetches for 41 ms, the others for 1: a step of 80, of 40 without the delay. Two of 18 steps are warm-up.
 job 18 1 41 1 >late.csv
-answers 10 late.csv
-says "waited for rank 1." "fix this" "rank 1: data                                40.0 ms   40.0 ms  50 %" "Next: rank 1 is late in its data"
+answers 10 "waited for rank 1." late.csv
+says "fix this" "rank 1: data                                40.0 ms   40.0 ms  50 %" "Next: rank 1 is late in its data"
 json 10 late.csv 'a["ranks"] == 3 and a["steps"] == 16 and a["rounds"] == 1 and a["first_step"] == 2' \
     'a["step_ms"] == 80 and a["clock_error_ms"] == 0 and a["failed_checks"] == 0 and a["warnings"] == []' \
     'a["per_rank"][1] == {"rank": 1, "host": None, "step_ms": 80, "data_ms": 41, "forward_ms": 10, "backward_ms": 20, "host_ms": 0, "update_ms": 4, "other_ms": 0, "wait_ms": 0, "transfer_ms": 5, "exposed_ms": 5, "caused_wait_ms": 80, "last_share": 1}' \
@@ -74,8 +69,8 @@ json 10 late.csv 'a["ranks"] == 3 and a["steps"] == 16 and a["rounds"] == 1 and 
 
 # Ranks 2 and 3 of four are equally late: no rank is blamed, and fixing one gains nothing. Their host is blamed.
 job 32 1 1 41 41 -- a a b b >host.csv
-answers 10 host.csv
-says "no rank stands out as the cause." "25 waited for host b (ranks 2 and 3), late in its data." \
+answers 10 "no rank stands out as the cause." host.csv
+says "25 waited for host b (ranks 2 and 3), late in its data." \
     "host b: data                                40.0 ms   40.0 ms  50 %" "Next: host b (ranks 2 and 3) is late in its data"
 json 10 host.csv 'a["blamed"] == {"rank": None, "host": "b", "phase": "data", "wait_ms": 80, "share": 0.25}' \
     'list(fixes) == [(None, "b", "data"), (None, "b", None)]' 'fixes[None, "b", None]["gain_ms"] == 40' \
@@ -96,15 +91,13 @@ json 10 both.csv 'fixes[3, None, "data"]["gain_ms"] == 10 and fixes[None, "b", "
 
 # All ranks are equal: no rank is named, and no fix gains anything.
 job 18 1 1 1 >even.csv
-answers 0 even.csv
-says "No single fix gains more than noise."
+answers 0 "No single fix gains more than noise." even.csv
 json 0 even.csv 'a["blamed"] is None and a["fixes"] == []'
 # Four steps are too few.
 job 4 1 41 1 >short.csv
-answers 0 short.csv
-says "as far as so few steps can tell"
+answers 0 "as far as so few steps can tell" short.csv
 # Unknown arrivals: no gains, no waits; a contradiction: status 1 and no times; bad input: 2, and no half an object.
-answers 0 late.csv --hides-arrivals
+answers 0 "" late.csv --hides-arrivals
 [[ $said != *"fix this"* ]] || complain "hidden arrivals" "gains are shown"
 sed 's/^0,5,all_reduce,.*/0,5,all_reduce,431,435/; s/^0,5,backward,411,.*/0,5,backward,411,435/; s/^0,5,update,475/0,5,update,435/' late.csv >early.csv
 json 1 early.csv 'a["blamed"] is None and a["fixes"] is None and a["step_ms"] is None and a["failed_checks"] == 1' \
@@ -120,14 +113,12 @@ json 10 odd.csv 'a["blamed"]["host"] == "b" + chr(34) + chr(92) + "<i>"'
 grep -qF 'host b&quot;\&lt;i&gt;' results/page.html || complain "odd names" "not escaped on the page"
 ! grep -q '<i>' results/page.html || complain "odd names" "a tag on the page"
 sed '7s/,a$/,c/' host.csv >bad.csv
-answers 2 bad.csv
-says "bad.csv:7: host is 'c' here and 'a' in line 2, both of rank 0; a rank stays on its host"
+answers 2 "bad.csv:7: host is 'c' here and 'a' in line 2, both of rank 0; a rank stays on its host" bad.csv
 sed 's/^3,\(.*\),b$/3,\1,/' host.csv >bad.csv
-answers 2 bad.csv
-says "bad.csv:2: rank 0 has a host here, but rank 3 has none; write the hosts of all ranks, or none"
+answers 2 "bad.csv:2: rank 0 has a host here, but rank 3 has none; write the hosts of all ranks, or none" bad.csv
 
 # The page is one file, with the sentence, a lane per rank, tables, gains and what to try.
-answers 10 late.csv
+answers 10 "waited for rank 1." late.csv
 for text in 'Of every 100 rank-seconds of job, 33 waited for rank 1, late in its data.' 'rank 1: comes last</text>' \
     'ranks 0 and 2 wait 40.0 ms for rank 1: its data took 41.0 ms, theirs 1.00 ms' '<rect class="wait" x="38.750%"' \
     '<td>rank 1: data</td><td class="n">40.0</td><td class="n">40.0</td><td class="n">50</td>' 'DataLoader(num_workers=' \

@@ -5,14 +5,14 @@ set -uo pipefail
 
 # shellcheck source=tests/support/frame.sh
 source "$(dirname "$0")/../support/frame.sh"
+# shellcheck source=tests/support/blame.sh
+source "$(dirname "$0")/../support/blame.sh"
 
 blame=$(realpath "$1")
 make_traces=$(realpath "$(dirname "$0")/make_traces.py")
 command -v python3 >/dev/null || { echo "no python3, which writes the traces"; exit 77; }
-work_in "$2"
-mkdir bin
-ln -s /usr/bin/* bin/
-rm -f bin/gnuplot
+folder=$(realpath -m "$2")
+work_without_gnuplot
 
 job() # NAME FORM [OPTION]...: write the traces of a job
 {
@@ -21,14 +21,6 @@ job() # NAME FORM [OPTION]...: write the traces of a job
     mkdir -p "$name"
     rm -f "$name"/*
     python3 "$make_traces" "$1" "$name" "${@:2}" || complain "$name" "no traces"
-}
-
-answers() # STATUS TEXT ARGUMENT...: check that blame exits with STATUS and says TEXT
-{
-    local wanted=$1 text=$2
-    exits "$wanted" env PATH="$PWD/bin" timeout $((20 * patience)) "$blame" "${@:3}" --out results
-    says "$text"
-    [[ $said != *Sanitizer* && $said != *"runtime error"* ]] || complain "a sanitizer"
 }
 
 refused() # TEXT ARGUMENT...: check that blame refuses its input with one line
