@@ -201,7 +201,7 @@ find_platform() # CALLER'S FOLDER
 
 refuse_nonsense()
 {
-    local flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0} ranks=${value[--ranks]-4}
+    local mode why excluded flag only=${value[--only]-} backend=${value[--backend]-auto} seconds=${value[--seconds]-0} ranks=${value[--ranks]-4}
     local minutes=${value[--minutes]-$usual_minutes}
     if is_given --only; then
         [[ " ${labs[*]} " == *" $only "* ]] || die 2 "--only '$only' is not a lab; --list shows them"
@@ -216,32 +216,18 @@ refuse_nonsense()
     ! is_given --minutes || ! is_given --quick || die 2 "--quick is only a look; leave out --minutes"
     [[ $ranks =~ ^[1-9][0-9]{0,3}$ && $ranks -le 1024 ]] ||
         die 2 "--ranks takes a whole number from 1 to 1024, not '$ranks'"
-    if is_given --test; then
-        for flag in --scale --bench --quick --only --all-cases --backend --platform --ranks --minutes --seconds --out; do
-            ! is_given "$flag" || die 2 "--test runs every test; leave out $flag"
+    [[ ${value[--bench]-} == @(|faults) ]] || die 2 "--bench takes only the word faults, not '${value[--bench]}'"
+    while IFS='|' read -r mode why excluded; do
+        for flag in $excluded; do
+            ! is_given "$mode" || ! is_given "$flag" || die 2 "$mode $why; leave out $flag"
         done
-    fi
-    if is_given --scale; then
-        for flag in --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list; do
-            ! is_given "$flag" || die 2 "--scale simulates what its charts need; leave out $flag"
-        done
-    fi
-    if is_given --report; then
-        for flag in --test --scale --bench --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list; do
-            ! is_given "$flag" || die 2 "--report runs nothing; leave out $flag"
-        done
-    fi
-    if is_given --lesson-figures; then
-        for flag in --test --scale --bench --report --quick --all-cases --backend --platform --ranks --minutes --list; do
-            ! is_given "$flag" || die 2 "--lesson-figures runs what the lessons name; leave out $flag"
-        done
-    fi
-    if is_given --bench; then
-        [[ ${value[--bench]} == @(|faults) ]] || die 2 "--bench takes only the word faults, not '${value[--bench]}'"
-        for flag in --scale --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list; do
-            ! is_given "$flag" || die 2 "--bench does not run labs as usual; leave out $flag"
-        done
-    fi
+    done <<'END'
+--test|runs every test|--scale --bench --quick --only --all-cases --backend --platform --ranks --minutes --seconds --out
+--scale|simulates what its charts need|--quick --only --all-cases --backend --platform --ranks --minutes --seconds --list
+--report|runs nothing|--test --scale --bench --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list
+--lesson-figures|runs what the lessons name|--test --scale --bench --report --quick --all-cases --backend --platform --ranks --minutes --list
+--bench|does not run labs as usual|--scale --quick --only --all-cases --backend --platform --ranks --minutes --seconds --list
+END
 }
 
 breaks_things() # --bench faults
