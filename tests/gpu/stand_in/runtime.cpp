@@ -41,7 +41,6 @@ struct CUgraphExec_st {
 /* A capture that has begun. */
 struct capture {
     CUgraph_st graph;
-    cudaStreamCaptureMode mode;
     std::thread::id thread; /* which began it */
     bool is_invalid;        /* a call that must not be in a capture */
 };
@@ -262,15 +261,12 @@ static cudaError_t capture_refuse(CUstream_st &stream)
     return cudaErrorStreamCaptureUnsupported;
 }
 
-/* Return an error if a capture forbids this thread to allocate or to wait for everything: a capture of its own, or a global one of any
- * thread. The caller holds the lock. */
+/* Return an error if a capture of this thread forbids it to allocate or to wait for everything. The caller holds the lock. */
 static cudaError_t captures_allow()
 {
     for (const auto &entry : all().streams) {
         const auto &c = entry.second->capturing;
-        if (!c || c->mode == cudaStreamCaptureModeRelaxed)
-            continue;
-        if (c->mode == cudaStreamCaptureModeGlobal || c->thread == std::this_thread::get_id())
+        if (c && c->thread == std::this_thread::get_id())
             return capture_refuse(*entry.second);
     }
     return cudaSuccess;
@@ -684,13 +680,13 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t fn, void *userD
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     return call_on(stream, [=](const stream_pointer &found, lock &) {
-        if (mode < cudaStreamCaptureModeGlobal || mode > cudaStreamCaptureModeRelaxed)
+        if (mode != cudaStreamCaptureModeThreadLocal)
             return cudaErrorInvalidValue;
         if (!stream) /* the default stream cannot capture */
             return cudaErrorStreamCaptureUnsupported;
         if (found->capturing)
             return cudaErrorInvalidValue;
-        found->capturing.reset(new capture{ {}, mode, std::this_thread::get_id(), false });
+        found->capturing.reset(new capture{ {}, std::this_thread::get_id(), false });
         return cudaSuccess;
     });
 }
@@ -701,8 +697,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *pGraph)
     return call_on(stream, [=](const stream_pointer &found, lock &) {
         if (!found->capturing)
             return cudaErrorStreamCaptureUnmatched;
-        if (found->capturing->mode != cudaStreamCaptureModeRelaxed &&
-            found->capturing->thread != std::this_thread::get_id())
+        if (found->capturing->thread != std::this_thread::get_id())
             return cudaErrorStreamCaptureWrongThread;
         const std::unique_ptr<capture> ended = std::move(found->capturing);
         if (ended->is_invalid)

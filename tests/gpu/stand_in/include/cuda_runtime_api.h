@@ -51,11 +51,7 @@ typedef void (*cudaHostFn_t)(void *userData);
 typedef struct CUgraph_st *cudaGraph_t;
 typedef struct CUgraphExec_st *cudaGraphExec_t;
 
-enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal = 0,
-    cudaStreamCaptureModeThreadLocal = 1,
-    cudaStreamCaptureModeRelaxed = 2
-};
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 
 #define cudaStreamNonBlocking  0x01
 #define cudaEventDefault       0x00
