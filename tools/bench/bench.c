@@ -21,7 +21,6 @@
 #include "options/options.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define PART_WORDS                                                                                                     \
     "steps harness sums waiting start memory simulated dedicated labs ddp tokens triage triage_here breaks" /* in the order of parts[] */
@@ -34,7 +33,7 @@ enum { PARTS = sizeof parts / sizeof *parts };
 #define AT(member) offsetof(struct bench_options, member)
 static const struct option_row option_rows[] = {
     { "--part", OPTION_CHOICE, AT(part), 0, 0, "all " PART_WORDS, "what is measured" },
-    { "--rounds", OPTION_INTEGER, AT(rounds), 0, 1000, "N",
+    { "--rounds", OPTION_INTEGER, AT(rounds), 0, BENCH_STARTS_MOST, "N",
       "starts of each pair, and turns in each; 0: 12, and as many turns as the pair needs" },
     { "--toy", OPTION_SWITCH, AT(is_toy), 0, 0, "",
       "small models and few ranks, to see that every row comes out; compares nothing" },
@@ -75,9 +74,7 @@ int main(int argc, char **argv)
     struct bench bench = { .options = { .first = 1, .root = "", .out = "results" } };
     options_parse(tables, &bench.options, "bench: what we measure with, beside the limits of the machine", argc, argv);
     const char *folder = bench.options.out;
-    int error = file_make_folder(folder);
-    if (error)
-        die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", folder, strerror(error));
+    file_refuse_out(folder, file_make_folder(folder));
     blas_kernel_choose(argv);
     const struct provenance provenance = provenance_new(bench.options.run);
     char *preamble = preamble_of(&bench.options, &provenance);

@@ -114,9 +114,8 @@ static void refuse(const struct options *o)
             sizes->num_heads, DEVICE_LANES);
     if ((double)o->texts * o->tokens > 1 << 24)
         die(STATUS_USAGE, "--texts %d of --tokens %d are more than 2^24 rows; use fewer", o->texts, o->tokens);
-    int error = o->count_only ? 0 : file_make_folder(o->out);
-    if (error)
-        die(STATUS_USAGE, "--out %s cannot be written: %s; name a folder that can", o->out, strerror(error));
+    if (!o->count_only)
+        file_refuse_out(o->out, file_make_folder(o->out));
 }
 
 static int list_cases(const struct options *o, struct step cases[CASES_MOST])
