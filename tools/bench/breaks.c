@@ -86,36 +86,15 @@ static void read_diagnosis(struct broken_job *job, const char *text, int status)
 
 static void run_job(struct broken_job *job, bool compares, const char *said)
 {
-    char *ranks = memory_text("%d", job->ranks), *rank = memory_text("%d", job->rank),
-         *step = memory_text("%d", job->step), *cap = memory_text("%d", job->bucket_kb);
-    const char *words[] = { "--break",
-                            mistakes[job->mistake].word,
-                            "--ranks",
-                            ranks,
-                            "--break-rank",
-                            rank,
-                            "--break-step",
-                            step,
-                            "--bucket-kb",
-                            cap,
-                            "--batch-size",
-                            "8",
-                            "--input-dim",
-                            "64",
-                            "--hidden-dim",
-                            "64",
-                            "--num-classes",
-                            "10",
-                            compares ? NULL : "--watch-only",
-                            NULL };
-    const struct ending ending = jobs_try_lab(LAB, words, said);
+    const struct ending ending =
+        jobs_lab(LAB, said,
+                 "--break=%s\n--ranks=%d\n--break-rank=%d\n--break-step=%d\n--bucket-kb=%d\n--batch-size=8\n"
+                 "--input-dim=64\n--hidden-dim=64\n--num-classes=10%s",
+                 mistakes[job->mistake].word, job->ranks, job->rank, job->step, job->bucket_kb,
+                 compares ? "" : "\n--watch-only");
     char *text = file_read(said, NULL);
     read_diagnosis(job, text ? text : "", ending.status);
     free(text);
-    free(cap);
-    free(step);
-    free(rank);
-    free(ranks);
 }
 
 static void put_job(struct csv *csv, const struct broken_job *job, bool compares)

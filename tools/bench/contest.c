@@ -75,12 +75,12 @@ static double read_summary(const char *path, const struct contest_case *p)
 /* Return seconds per step in our lab; NaN if the lab failed. Labs that train the same model share a machine card. */
 static double our_window(const struct contest *c, const struct contest_case *p, int start)
 {
-    char *out = memory_text("%s/%s", c->scratch.folder, p->data), *ranks = memory_text("--ranks=%d", p->ranks);
+    char *out = memory_text("%s/%s", c->scratch.folder, p->data), ranks[24] = "";
     char *said = memory_text("%s/said", c->scratch.folder), *summary = memory_text("%s/%s/summary.csv", out, p->lab);
-    const char *words[] = {
-        "--backend=mpi", "--rounds=1", "--cases", p->name, "--out", out, p->asks_for_ranks ? ranks : NULL, NULL
-    };
-    int status = jobs_try_lab(p->lab, words, said).status;
+    if (p->asks_for_ranks)
+        snprintf(ranks, sizeof ranks, "\n--ranks=%d", p->ranks);
+    int status =
+        jobs_lab(p->lab, said, "--backend=mpi\n--rounds=1\n--cases\n%s\n--out\n%s%s", p->name, out, ranks).status;
     double seconds = (double)NAN;
     if (status == STATUS_RIGHT)
         seconds = read_summary(summary, p) * 1e-3;
@@ -89,7 +89,6 @@ static double our_window(const struct contest *c, const struct contest_case *p, 
     c->bench->went_wrong |= status != STATUS_RIGHT && status != STATUS_CANNOT;
     free(summary);
     free(said);
-    free(ranks);
     free(out);
     return seconds;
 }
@@ -276,16 +275,17 @@ static void add_case_rows(struct contest *c, int number)
 {
     const struct contest_case *p = &c->at[number];
     const ptrdiff_t at = (ptrdiff_t)number * c->starts;
-    for (int i = 0; i < c->peers; i++)
-        rows_add_starts(&c->bench->rows, &(struct compared){ .what = memory_text("%s (%s) against %s, ms", p->name,
-                                                                                 p->lab, c->peer[i].name),
-                                                             .beside = c->peer[i].beside,
-                                                             .per_second = 1e3,
-                                                             .ours = c->seconds + at,
-                                                             .reference = c->peer[i].seconds + at,
-                                                             .count = c->starts,
-                                                             .is_disturbed = c->is_disturbed + at,
-                                                             .goal = 1 });
+    for (int i = 0; i < c->peers; i++) {
+        struct compared row = { .what = memory_text("%s (%s) against %s, ms", p->name, p->lab, c->peer[i].name),
+                                .beside = c->peer[i].beside,
+                                .per_second = 1e3,
+                                .count = c->starts,
+                                .is_disturbed = c->is_disturbed + at,
+                                .goal = 1 };
+        memcpy(row.ours, c->seconds + at, (size_t)c->starts * sizeof *row.ours);
+        memcpy(row.reference, c->peer[i].seconds + at, (size_t)c->starts * sizeof *row.reference);
+        rows_add_starts(&c->bench->rows, &row);
+    }
 }
 
 static bool has(const struct contest_group *group, const struct contest_case *p)
@@ -309,8 +309,7 @@ static double mean_of(const struct contest *c, const struct contest_group *group
 /* Add a row per group and PyTorch program: geometric mean of each start over the cases. */
 static void add_means(struct contest *c, const struct contest_group *group)
 {
-    double *ours = memory_new(2 * (size_t)c->starts, sizeof *ours), *theirs = ours + c->starts;
-    bool *is_disturbed = memory_new((size_t)c->starts, sizeof *is_disturbed); /* one of the cases was */
+    bool is_disturbed[BENCH_STARTS_MOST] = { false }; /* one of the cases was */
     int cases = 0;
     for (int i = 0; i < c->cases; i++) {
         cases += has(group, &c->at[i]);
@@ -318,23 +317,19 @@ static void add_means(struct contest *c, const struct contest_group *group)
             is_disturbed[start] |= c->is_disturbed[i * c->starts + start];
     }
     for (int i = 0; i < c->peers; i++) {
+        struct compared row = { .what = memory_text("geometric mean of %d %s against %s, ms", cases, group->of,
+                                                    c->peer[i].name),
+                                .beside = c->peer[i].beside,
+                                .per_second = 1e3,
+                                .count = c->starts,
+                                .is_disturbed = is_disturbed,
+                                .goal = group->goal };
         for (int start = 0; start < c->starts; start++) {
-            ours[start] = mean_of(c, group, c->seconds, start);
-            theirs[start] = mean_of(c, group, c->peer[i].seconds, start);
+            row.ours[start] = mean_of(c, group, c->seconds, start);
+            row.reference[start] = mean_of(c, group, c->peer[i].seconds, start);
         }
-        rows_add_starts(&c->bench->rows,
-                        &(struct compared){ .what = memory_text("geometric mean of %d %s against %s, ms", cases,
-                                                                group->of, c->peer[i].name),
-                                            .beside = c->peer[i].beside,
-                                            .per_second = 1e3,
-                                            .ours = ours,
-                                            .reference = theirs,
-                                            .count = c->starts,
-                                            .is_disturbed = is_disturbed,
-                                            .goal = group->goal });
+        rows_add_starts(&c->bench->rows, &row);
     }
-    free(ours);
-    free(is_disturbed);
 }
 
 static void run_all(struct contest *c, const struct contest_group *groups, int group_count)

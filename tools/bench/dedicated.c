@@ -50,20 +50,16 @@ struct launch {
 
 /* A side of a pair: options of the lab, and the folder below --out in which its summary is. */
 struct side {
-    const char *words[6], *folder;
+    const char *words, *folder;
 };
-static const struct side real = { { "--backend=mpi" }, "" },
-                         simulated = { { "--backend=sim" }, "/platforms/dedicated-cores" },
-                         alone = { { "--backend=mpi", "--ranks=1" }, "" },
-                         shares_memory = { { "--membus=1" }, "/platforms/dedicated-cores-membus1" };
+static const struct side real = { "--backend=mpi", "" }, simulated = { "--backend=sim", "/platforms/dedicated-cores" },
+                         alone = { "--backend=mpi\n--ranks=1", "" },
+                         shares_memory = { "--membus=1", "/platforms/dedicated-cores-membus1" };
 
 static struct launch launch_lab(const struct scratch *scratch, const struct pairing *pairing, const struct side *side)
 {
-    const char *words[16] = { "--ranks=2",     "--rounds=1", "--keep-card",   "--out",
-                              scratch->folder, "--cases",    pairing->name[1] };
-    for (int i = 0, count = 7; side->words[i]; i++)
-        words[count++] = side->words[i];
-    jobs_run_lab(pairing->lab, words);
+    jobs_lab(pairing->lab, NULL, "--ranks=2\n--rounds=1\n--keep-card\n--out\n%s\n--cases\n%s\n%s", scratch->folder,
+             pairing->name[1], side->words);
     char *path = memory_text("%s%s/%s/summary.csv", scratch->folder, side->folder, pairing->lab);
     struct csv_table table = csv_open(path, (const char *const[]){ "case", "slowest_step_ms", NULL });
     struct launch launch;
@@ -90,7 +86,7 @@ struct contest {
     void (*before)(int side), (*after)(int side); /* around a launch; NULL: nothing */
     int starts, start;
     struct launch *launch[SIDES]; /* (starts) */
-    bool *is_disturbed;           /* (starts) */
+    bool is_disturbed[BENCH_STARTS_MOST];
 };
 
 static bool launch_both(void *argument)
@@ -111,7 +107,6 @@ static void run_contest(struct contest *c)
 {
     const struct guard guard = { .root = c->bench->options.root, .ranks = RANKS };
     c->starts = bench_starts(c->bench);
-    c->is_disturbed = memory_new((size_t)c->starts, sizeof *c->is_disturbed);
     for (int side = 0; side < SIDES; side++)
         c->launch[side] = memory_new((size_t)c->starts, sizeof *c->launch[side]);
     for (int side = 0; side < SIDES; side++) /* measures the machine card */
@@ -124,32 +119,28 @@ static void end_contest(struct contest *c)
 {
     for (int side = 0; side < SIDES; side++)
         free(c->launch[side]);
-    free(c->is_disturbed);
 }
 
 /* Add a row of one phase of a case, if it is long enough. `most`: the ratio may lie between 1 / most and most; NaN: anywhere. */
 static void add_row(struct bench *bench, const struct contest *c, int number, int phase, char *what, double most)
 {
-    double *ours = memory_new(2 * (size_t)c->starts, sizeof *ours), *reference = ours + c->starts;
+    struct compared row = { .what = what,
+                            .per_second = 1, /* milliseconds already */
+                            .count = c->starts,
+                            .is_disturbed = c->is_disturbed,
+                            .least = 1 / most,
+                            .goal = most };
     double sum = 0, step = 0;
     for (int i = 0; i < c->starts; i++) {
-        ours[i] = c->launch[0][i].phase[number][phase];
-        reference[i] = c->launch[1][i].phase[number][phase];
-        sum += reference[i];
+        row.ours[i] = c->launch[0][i].phase[number][phase];
+        row.reference[i] = c->launch[1][i].phase[number][phase];
+        sum += row.reference[i];
         step += c->launch[1][i].step[number];
     }
     if (sum >= least_share * step)
-        rows_add_starts(&bench->rows, &(struct compared){ .what = what,
-                                                          .per_second = 1, /* milliseconds already */
-                                                          .ours = ours,
-                                                          .reference = reference,
-                                                          .count = c->starts,
-                                                          .is_disturbed = c->is_disturbed,
-                                                          .least = 1 / most,
-                                                          .goal = most });
+        rows_add_starts(&bench->rows, &row);
     else
         free(what);
-    free(ours);
 }
 
 static void compare_lab(struct bench *bench, const struct scratch *scratch, const struct pairing *pairing)

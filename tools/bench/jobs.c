@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -100,32 +101,40 @@ struct ending jobs_run(const struct bench *bench, const struct ranks_job *job)
     return run(job, &bench->options, "/dev/null");
 }
 
-struct ending jobs_run_lab(const char *lab, const char *const *words)
+char *jobs_bin(void)
 {
-    return ended_well(lab, jobs_try_lab(lab, words, "/dev/null"));
+    char *bin = job_program();
+    *strrchr(bin, '/') = '\0';
+    return bin;
 }
 
-struct ending jobs_try_lab(const char *lab, const char *const *words, const char *said)
+struct ending jobs_lab(const char *lab, const char *said, const char *format, ...)
 {
-    char *self = job_program(), *program = memory_text("%.*s/%s", (int)(strrchr(self, '/') - self), self, lab);
-    int count = 0;
-    while (words[count])
-        count++;
+    enum { WORDS_MOST = 32 };
+    char *bin = jobs_bin(), *program = memory_text("%s/%s", bin, lab), *words;
+    va_list values;
+    va_start(values, format);
+    if (vasprintf(&words, format, values) < 0)
+        die(STATUS_WRONG, "out of memory");
+    va_end(values);
     double began = 0;
     pid_t child = start(&began);
     if (child == 0) {
-        char **argv = memory_new((size_t)count + 2, sizeof *argv);
-        argv[0] = program;
-        memcpy(argv + 1, words, (size_t)count * sizeof *argv);
+        char *argv[WORDS_MOST] = { program };
+        int count = 1;
+        for (char *word = strtok(words, "\n"); word && count < WORDS_MOST - 1; word = strtok(NULL, "\n"))
+            argv[count++] = word;
         freopen("/dev/null", "r", stdin);
-        freopen(said, "w", stdout);
+        freopen(said ? said : "/dev/null", "w", stdout);
         dup2(STDOUT_FILENO, STDERR_FILENO);
         execv(program, argv);
         _exit(STATUS_CANNOT);
     }
-    free(self);
+    free(words);
     free(program);
-    return wait_for(child, began);
+    free(bin);
+    const struct ending ending = wait_for(child, began);
+    return said ? ending : ended_well(lab, ending);
 }
 
 /* --- results of the ranks ---------------------------------------------------------------------------------------------- */
@@ -152,25 +161,22 @@ static int take_rounds(struct pair *pair, const struct csv_table *found, int fir
 /* Add a row per pair, of the medians of each start. */
 static void add_rows(struct bench *bench, const struct csv_table *found, const bool *is_disturbed, int starts)
 {
-    double *ours = memory_new((size_t)starts + (size_t)found->rows, sizeof *ours); /* and the rounds of a start */
-    double *reference = memory_new((size_t)starts + (size_t)found->rows, sizeof *reference);
+    double *ours = memory_new(2 * (size_t)found->rows + 1, sizeof *ours); /* rounds of a start */
     for (int first = 0, next = 0; first < found->rows; first = next) {
+        struct compared row = { .what = memory_text("%s", csv_field(found, first, "what")),
+                                .per_second = csv_value(found, first, "per_second"),
+                                .count = starts,
+                                .is_disturbed = is_disturbed,
+                                .goal = csv_value(found, first, "goal") };
         for (int start = 0; start < starts; start++) {
-            struct pair one = { .ours = ours + start, .reference = reference + start };
+            struct pair one = { .ours = ours, .reference = ours + found->rows };
             next = take_rounds(&one, &found[start], first);
-            *one.ours = stats_lower_median(one.ours, one.count);
-            *one.reference = stats_lower_median(one.reference, one.count);
+            row.ours[start] = stats_lower_median(one.ours, one.count);
+            row.reference[start] = stats_lower_median(one.reference, one.count);
         }
-        rows_add_starts(&bench->rows, &(struct compared){ .what = memory_text("%s", csv_field(found, first, "what")),
-                                                          .per_second = csv_value(found, first, "per_second"),
-                                                          .ours = ours,
-                                                          .reference = reference,
-                                                          .count = starts,
-                                                          .is_disturbed = is_disturbed,
-                                                          .goal = csv_value(found, first, "goal") });
+        rows_add_starts(&bench->rows, &row);
     }
     free(ours);
-    free(reference);
 }
 
 /* Run the job and read its table. False if it cannot run here. */
@@ -207,7 +213,7 @@ void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
 {
     int starts = bench_starts(bench), done = 0;
     struct csv_table *found = memory_new((size_t)starts, sizeof *found);
-    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    bool is_disturbed[BENCH_STARTS_MOST];
     const struct guard guard = { .root = bench->options.root, .ranks = job->ranks };
     struct job_start start = { .bench = bench, .job = job };
     for (; done < starts; done++) {
@@ -224,5 +230,4 @@ void jobs_add_rows(struct bench *bench, const struct ranks_job *job)
     while (done-- > 0)
         csv_free(&found[done]);
     free(found);
-    free(is_disturbed);
 }

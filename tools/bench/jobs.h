@@ -15,7 +15,7 @@ struct ranks_job {
 
 /* Run the job bench_starts() times, each in new processes, and add a row per pair that it measured; none if it cannot run here. A
  * start counts by its medians: turns within a process are more alike than processes, whose code and memory have other addresses.
- * All functions of this header except jobs_try_lab() end the program with STATUS_WRONG if a process fails. */
+ * All functions of this header end the program with STATUS_WRONG if a process fails that may not. */
 void jobs_add_rows(struct bench *bench, const struct ranks_job *job);
 
 /* Resources used by a process and all its children, from start to end. */
@@ -28,10 +28,11 @@ struct ending {
 /* Run the job once and discard its results. */
 struct ending jobs_run(const struct bench *bench, const struct ranks_job *job);
 
-/* Run a lab of build/bin with these arguments (NULL-terminated); discard its output. */
-struct ending jobs_run_lab(const char *lab, const char *const *words);
+/* Return the folder of this program and of the labs, build/bin. Free it. */
+char *jobs_bin(void);
 
-/* Run a lab that may fail; write its output to the file `said`. */
-struct ending jobs_try_lab(const char *lab, const char *const *words, const char *said);
+/* Run a lab with these arguments, one a line. Write its output to the file `said`; it may then fail. NULL: discard it. */
+struct ending jobs_lab(const char *lab, const char *said, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

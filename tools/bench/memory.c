@@ -1,6 +1,6 @@
 /* Resident memory of a rank that trains, libraries included, against the minimum: 16 bytes per parameter (parameter, gradient,
  * AdamW's two moments) and the activations of a batch. Each start is a run of a lab. */
-#include "bench.h"
+#include "jobs.h"
 
 #include "base/die.h"
 #include "base/memory.h"
@@ -84,50 +84,47 @@ static bool train(const struct trained *t, const char *bin, const char *folder, 
     return status == 0 && has_line;
 }
 
-/* Add a row in MB. */
-static void add(struct bench *bench, const struct trained *t, const char *what, const double *bytes, double needed,
-                int starts, double goal)
+/* Return a row in MB, whose reference is the minimum. */
+static struct compared row_of(const struct trained *t, const char *what, double needed, int starts, double goal)
 {
-    double *reference = memory_new((size_t)starts, sizeof *reference);
+    struct compared row = { .what = memory_text("%s %d%s, MB", t->name, t->hidden_dim, what),
+                            .per_second = 1e-6,
+                            .count = starts,
+                            .goal = goal };
     for (int i = 0; i < starts; i++)
-        reference[i] = needed;
-    rows_add_starts(&bench->rows, &(struct compared){ .what = memory_text("%s %d%s, MB", t->name, t->hidden_dim, what),
-                                                      .per_second = 1e-6,
-                                                      .ours = bytes,
-                                                      .reference = reference,
-                                                      .count = starts,
-                                                      .goal = goal });
-    free(reference);
+        row.reference[i] = needed;
+    return row;
 }
 
 static void measure(struct bench *bench, const struct trained *t, const char *bin, const char *folder)
 {
     int starts = bench_starts(bench);
     const struct counted counted = count(t);
-    double *bytes = memory_new(3 * (size_t)starts, sizeof *bytes), before = 0;
-    double *whole = bytes, *own = whole + starts, *bare = own + starts;
+    struct compared whole = row_of(t, ": a rank while it trains", counted.needed, starts, GOAL),
+                    own = row_of(t, ": … less the same with nothing open", counted.needed, starts, (double)NAN),
+                    bare = row_of(t, ": … and less its data set", counted.needed, starts, (double)NAN),
+                    card = row_of(t, ": before, for the card and the trial", counted.needed, 1, (double)NAN);
     for (int i = 0; i < starts; i++) {
         struct rss_peaks p = { (double)NAN, (double)NAN, (double)NAN };
         if (!train(t, bin, folder, &p))
             p = (struct rss_peaks){ (double)NAN, (double)NAN, (double)NAN };
-        whole[i] = p.trained;
-        own[i] = p.trained - p.empty;
-        bare[i] = own[i] - counted.data;
-        before = fmax(before, p.prepared);
+        whole.ours[i] = p.trained;
+        own.ours[i] = p.trained - p.empty;
+        bare.ours[i] = own.ours[i] - counted.data;
+        card.ours[0] = fmax(card.ours[0], p.prepared); /* the first start measures the card, the others may read it */
     }
-    add(bench, t, ": a rank while it trains", whole, counted.needed, starts, GOAL);
-    add(bench, t, ": … less the same with nothing open", own, counted.needed, starts, (double)NAN);
-    add(bench, t, ": … and less its data set", bare, counted.needed, starts, (double)NAN);
-    if (before > 0) /* the first start measures the card, the others may read it */
-        add(bench, t, ": before, for the card and the trial", &before, counted.needed, 1, (double)NAN);
-    free(bytes);
+    if (!(card.ours[0] > 0)) /* no start succeeded */
+        card.ours[0] = (double)NAN;
+    rows_add_starts(&bench->rows, &whole);
+    rows_add_starts(&bench->rows, &own);
+    rows_add_starts(&bench->rows, &bare);
+    rows_add_starts(&bench->rows, &card);
 }
 
 void bench_memory(struct bench *bench)
 {
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
-    char *bin = job_program();
-    *strrchr(bin, '/') = '\0';
+    char *bin = jobs_bin();
     rows_heading("Memory of a rank of two, against 16 bytes per parameter and activations");
     for (size_t i = 0; i < sizeof trained / sizeof *trained; i++)
         measure(bench, &trained[i], bin, scratch.folder);

@@ -46,12 +46,13 @@ void rows_tell(struct rows *rows, const char *key, const char *value);
 /* Print a heading above the next rows. */
 void rows_heading(const char *title);
 
-/* Two things compared, in seconds or another unit: starts (count): ours[i] and reference[i] are a pair. */
+/* Two things compared, in seconds or another unit: starts (count), of which ours[i] and reference[i] are a pair. */
+enum { BENCH_STARTS_MOST = 1000 };
 struct compared {
     char *what;         /* made by memory_text() */
     const char *beside; /* NULL: nothing to add about the reference */
     double per_second;  /* the unit: 1e3 for milliseconds */
-    const double *ours, *reference;
+    double ours[BENCH_STARTS_MOST], reference[BENCH_STARTS_MOST];
     int count;
     const bool *is_disturbed; /* (count) others took too much of the start; NULL: not guarded */
     double least, goal;       /* limits of the ratio; least 0: none, goal NaN: none */

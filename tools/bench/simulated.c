@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { RANKS = 64, TOY_RANKS = 24, FEW = 4, MORE = 84, SCRATCH_BYTES = 32 << 20 };
 static const char PLATFORM[] = "gpu_cluster_400g", LAB[] = "01_straggler";
@@ -24,13 +23,8 @@ static int ranks_of(const struct bench *bench)
 
 static struct ending run_lab(const struct bench *bench, const char *folder, int steps)
 {
-    char *ranks = memory_text("%d", ranks_of(bench)), *count = memory_text("%d", steps);
-    const char *words[] = { "--platform", PLATFORM,  "--ranks",  ranks,   "--rounds", "1", "--steps",
-                            count,        "--cases", "baseline", "--out", folder,     NULL };
-    struct ending ending = jobs_run_lab(LAB, words);
-    free(ranks);
-    free(count);
-    return ending;
+    return jobs_lab(LAB, NULL, "--platform=%s\n--ranks=%d\n--rounds=1\n--steps=%d\n--cases=baseline\n--out=%s",
+                    PLATFORM, ranks_of(bench), steps, folder);
 }
 
 static struct ending run_plain(const struct bench *bench, int steps)
@@ -66,6 +60,14 @@ static bool run_both(void *argument)
     return true;
 }
 
+/* Return a row without starts. Takes ownership of `what`. */
+static struct compared row_of(char *what, double per_second, int starts, const bool *is_disturbed)
+{
+    return (struct compared){
+        .what = what, .per_second = per_second, .count = starts, .is_disturbed = is_disturbed, .goal = (double)NAN
+    };
+}
+
 void bench_simulated(struct bench *bench)
 {
     rows_heading("Simulated ranks");
@@ -75,42 +77,27 @@ void bench_simulated(struct bench *bench)
         return;
     }
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
-    enum { STEP, START, MEMORY, QUANTITIES };
     const int starts = bench_starts(bench), ranks = ranks_of(bench);
-    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    bool is_disturbed[BENCH_STARTS_MOST];
     const struct guard guard = { .root = bench->options.root, .ranks = 1 }; /* simulated ranks are one thread */
-    double *values = memory_new(2 * QUANTITIES * (size_t)starts, sizeof *values), *ours[QUANTITIES], *alone[QUANTITIES];
-    for (int i = 0; i < QUANTITIES; i++) {
-        ours[i] = values + 2 * (ptrdiff_t)i * starts;
-        alone[i] = ours[i] + starts;
-    }
+    struct compared step = row_of(memory_text("a step of one of %d simulated ranks, against SMPI alone, us", ranks),
+                                  1e6, starts, is_disturbed),
+                    start = row_of(memory_text("a lab of %d such steps, against SMPI alone, s", FEW), 1, starts,
+                                   is_disturbed),
+                    memory = row_of(memory_text("memory of one of %d simulated ranks, MB", ranks), 1e-6, starts,
+                                    is_disturbed);
     for (int i = 0; i < starts; i++) {
         struct both b = { .bench = bench, .folder = scratch.folder, .is_plain_first = i % 2 };
         is_disturbed[i] = guard_run(&guard, run_both, &b);
-        ours[STEP][i] = per_step(bench, &b.few, &b.more);
-        alone[STEP][i] = per_step(bench, &b.plain_few, &b.plain_more);
-        ours[START][i] = b.few.busy;
-        alone[START][i] = b.plain_few.busy;
-        ours[MEMORY][i] = b.more.most_bytes / ranks;
-        alone[MEMORY][i] = b.plain_more.most_bytes / ranks;
+        step.ours[i] = per_step(bench, &b.few, &b.more);
+        step.reference[i] = per_step(bench, &b.plain_few, &b.plain_more);
+        start.ours[i] = b.few.busy;
+        start.reference[i] = b.plain_few.busy;
+        memory.ours[i] = b.more.most_bytes / ranks;
+        memory.reference[i] = b.plain_more.most_bytes / ranks;
     }
-    const struct {
-        char *what;
-        double per_second;
-    } quantities[QUANTITIES] = {
-        [STEP] = { memory_text("a step of one of %d simulated ranks, against SMPI alone, us", ranks), 1e6 },
-        [START] = { memory_text("a lab of %d such steps, against SMPI alone, s", FEW), 1 },
-        [MEMORY] = { memory_text("memory of one of %d simulated ranks, MB", ranks), 1e-6 },
-    };
-    for (int i = 0; i < QUANTITIES; i++)
-        rows_add_starts(&bench->rows, &(struct compared){ .what = quantities[i].what,
-                                                          .per_second = quantities[i].per_second,
-                                                          .ours = ours[i],
-                                                          .reference = alone[i],
-                                                          .count = starts,
-                                                          .is_disturbed = is_disturbed,
-                                                          .goal = (double)NAN });
-    free(values);
-    free(is_disturbed);
+    rows_add_starts(&bench->rows, &step);
+    rows_add_starts(&bench->rows, &start);
+    rows_add_starts(&bench->rows, &memory);
     scratch_close(&scratch);
 }

@@ -17,7 +17,7 @@ enum { SCRATCH_BYTES = 16 << 20 };
 struct both {
     const struct bench *bench;
     const struct ranks_job *plain;
-    const char *const *words;
+    const char *words;
     bool is_plain_first;
     double ours, alone;
 };
@@ -27,7 +27,7 @@ static bool start_both(void *argument)
     struct both *both = argument;
     if (both->is_plain_first)
         both->alone = jobs_run(both->bench, both->plain).seconds;
-    both->ours = jobs_run_lab("01_straggler", both->words).seconds;
+    both->ours = jobs_lab("01_straggler", NULL, "%s", both->words).seconds;
     if (!both->is_plain_first)
         both->alone = jobs_run(both->bench, both->plain).seconds;
     return true;
@@ -38,35 +38,26 @@ void bench_start(struct bench *bench)
     int starts = bench_starts(bench), ranks = cores_here() < 2 ? 1 : 2;
     const struct ranks_job plain = { .name = "plain", .ranks = ranks };
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
-    char *count = memory_text("%d", ranks);
-    const char *words[] = { "--backend",   "mpi",   "--ranks",      count, "--batch-size",  "8",
-                            "--input-dim", "64",    "--hidden-dim", "64",  "--num-classes", "10",
-                            "--rounds",    "1",     "--steps",      "4",   "--cases",       "baseline",
-                            "--keep-card", "--out", scratch.folder, NULL };
-    double *ours = memory_new((size_t)starts, sizeof *ours), *alone = memory_new((size_t)starts, sizeof *alone);
-    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    char *words = memory_text("--backend=mpi\n--ranks=%d\n--batch-size=8\n--input-dim=64\n--hidden-dim=64\n"
+                              "--num-classes=10\n--rounds=1\n--steps=4\n--cases=baseline\n--keep-card\n--out=%s",
+                              ranks, scratch.folder);
+    bool is_disturbed[BENCH_STARTS_MOST];
+    struct compared row = { .what = memory_text(
+                                "a lab of 4 steps, %d ranks, card kept, against MPI that starts and ends, s", ranks),
+                            .per_second = 1,
+                            .count = starts,
+                            .is_disturbed = is_disturbed,
+                            .goal = (double)NAN };
     const struct guard guard = { .root = bench->options.root, .ranks = ranks };
     rows_heading("Start and end");
-    jobs_run_lab("01_straggler", words); /* measures the card */
+    jobs_lab("01_straggler", NULL, "%s", words); /* measures the card */
     for (int i = 0; i < starts; i++) {
         struct both both = { .bench = bench, .plain = &plain, .words = words, .is_plain_first = i % 2 };
         is_disturbed[i] = guard_run(&guard, start_both, &both);
-        ours[i] = both.ours;
-        alone[i] = both.alone;
+        row.ours[i] = both.ours;
+        row.reference[i] = both.alone;
     }
-    rows_add_starts(
-        &bench->rows,
-        &(struct compared){
-            .what = memory_text("a lab of 4 steps, %d ranks, card kept, against MPI that starts and ends, s", ranks),
-            .per_second = 1,
-            .ours = ours,
-            .reference = alone,
-            .count = starts,
-            .is_disturbed = is_disturbed,
-            .goal = (double)NAN });
-    free(ours);
-    free(alone);
-    free(is_disturbed);
-    free(count);
+    rows_add_starts(&bench->rows, &row);
+    free(words);
     scratch_close(&scratch);
 }

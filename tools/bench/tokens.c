@@ -8,7 +8,6 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "feed/shard_make.h"
-#include "launch/job.h"
 #include "launch/scratch.h"
 
 #include <math.h>
@@ -79,81 +78,62 @@ static const struct line *line_of(const struct ladder *l, const char *name, cons
 static void add(struct bench *bench, const struct ladder *l, const bool *is_disturbed, const char *what,
                 const char *ours, const char *reference, const char *pages, double goal)
 {
-    const int starts = bench_starts(bench);
-    double *mine = memory_new((size_t)starts, sizeof *mine), *other = memory_new((size_t)starts, sizeof *other);
-    for (int i = 0; i < starts; i++) {
-        mine[i] = line_of(&l[i], ours, pages)->seconds;
-        other[i] = line_of(&l[i], reference, pages)->seconds;
+    struct compared row = { .what = memory_text("%s, us a batch of %d tokens", what, TOKENS),
+                            .per_second = 1e6,
+                            .count = bench_starts(bench),
+                            .is_disturbed = is_disturbed,
+                            .goal = goal };
+    for (int i = 0; i < row.count; i++) {
+        row.ours[i] = line_of(&l[i], ours, pages)->seconds;
+        row.reference[i] = line_of(&l[i], reference, pages)->seconds;
     }
-    rows_add_starts(&bench->rows, &(struct compared){ .what = memory_text("%s, us a batch of %d tokens", what, TOKENS),
-                                                      .per_second = 1e6,
-                                                      .ours = mine,
-                                                      .reference = other,
-                                                      .count = starts,
-                                                      .is_disturbed = is_disturbed,
-                                                      .goal = goal });
-    free(mine);
-    free(other);
+    rows_add_starts(&bench->rows, &row);
 }
 
 static void add_memory(struct bench *bench, const struct ladder *l)
 {
-    const int starts = bench_starts(bench);
-    double *mine = memory_new((size_t)starts, sizeof *mine), *limit = memory_new((size_t)starts, sizeof *limit);
-    for (int i = 0; i < starts; i++) {
-        mine[i] = line_of(&l[i], "windowed", "cold")->bytes;
-        limit[i] = 32e6;
+    struct compared row = { .what = memory_text("windowed: resident heap and files, against 32 MB, MB"),
+                            .per_second = 1e-6,
+                            .count = bench_starts(bench),
+                            .goal = 1 };
+    for (int i = 0; i < row.count; i++) {
+        row.ours[i] = line_of(&l[i], "windowed", "cold")->bytes;
+        row.reference[i] = 32e6;
     }
-    rows_add_starts(&bench->rows,
-                    &(struct compared){ .what = memory_text("windowed: resident heap and files, against 32 MB, MB"),
-                                        .per_second = 1e-6,
-                                        .ours = mine,
-                                        .reference = limit,
-                                        .count = starts,
-                                        .goal = 1 });
-    free(mine);
-    free(limit);
+    rows_add_starts(&bench->rows, &row);
 }
 
 /* PyTorch's loader in the starts' turns; a Python that cannot run it gives no row. */
 static void add_torch(struct bench *bench, const struct ladder *l, const char *folder, int workers)
 {
-    const int starts = bench_starts(bench);
     const char *python = bench->options.torch;
     if (!python || strcmp(python, "none") == 0)
         return;
-    double *mine = memory_new((size_t)starts, sizeof *mine), *other = memory_new((size_t)starts, sizeof *other);
     char *command = memory_text("'%s' '%s/tools/bench/torch_tokens.py' '%s/tokens_0.bin' %d %d %d", python,
                                 LOCKSTEP_SOURCE, folder, TOKENS, workers, TORCH_BATCHES);
-    for (int i = 0; i < starts; i++) {
-        mine[i] = line_of(&l[i], "preallocated", "warm")->seconds;
-        if (!run(&(struct start){ .command = command, .seconds = &other[i] }))
-            other[i] = (double)NAN;
+    struct compared row = { .what = memory_text(
+                                "preallocated, against PyTorch's memmap and stack to int64, %d workers, us", workers),
+                            .beside = python,
+                            .per_second = 1e6,
+                            .count = bench_starts(bench),
+                            .goal = (double)NAN };
+    for (int i = 0; i < row.count; i++) {
+        row.ours[i] = line_of(&l[i], "preallocated", "warm")->seconds;
+        if (!run(&(struct start){ .command = command, .seconds = &row.reference[i] }))
+            row.reference[i] = (double)NAN;
     }
-    rows_add_starts(
-        &bench->rows,
-        &(struct compared){
-            .what = memory_text("preallocated, against PyTorch's memmap and stack to int64, %d workers, us", workers),
-            .beside = python,
-            .per_second = 1e6,
-            .ours = mine,
-            .reference = other,
-            .count = starts,
-            .goal = (double)NAN });
+    rows_add_starts(&bench->rows, &row);
     free(command);
-    free(mine);
-    free(other);
 }
 
 void bench_tokens(struct bench *bench)
 {
     const int starts = bench_starts(bench);
     struct scratch scratch = scratch_open(SCRATCH_BYTES);
-    char *bin = job_program();
-    *strrchr(bin, '/') = '\0';
+    char *bin = jobs_bin();
     char *command = memory_text("'%s/../lib/token_ladder' '%s/tokens_?.bin' %d", bin, scratch.folder, TOKENS);
     struct ladder *ladder = memory_new((size_t)starts, sizeof *ladder);
-    bool *is_disturbed = memory_new((size_t)starts, sizeof *is_disturbed);
+    bool is_disturbed[BENCH_STARTS_MOST];
     const struct guard guard = { .root = bench->options.root, .ranks = 1 };
     rows_heading("Tokens");
     make_shards(scratch.folder);
@@ -170,7 +150,6 @@ void bench_tokens(struct bench *bench)
     add_torch(bench, ladder, scratch.folder, 0);
     add_torch(bench, ladder, scratch.folder, 2);
     free(ladder);
-    free(is_disturbed);
     free(command);
     free(bin);
     scratch_close(&scratch);

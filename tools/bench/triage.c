@@ -112,22 +112,12 @@ static void read_verdict(const char *path, struct fault *f)
 static struct fault run_fault(const struct benchmark *b, int number)
 {
     struct fault f = { .verdict = UNDETERMINED };
-    char *seed = memory_text("%d", number), *said = memory_text("%s/said", b->scratch.folder);
+    char *said = memory_text("%s/said", b->scratch.folder);
     char *folder = b->platform ? memory_text("%s/platforms/machine", b->out) : memory_text("%s", b->out);
     char *verdict = memory_text("%s/blind/%s/verdict.csv", folder, LAB), *truth = memory_text("%s/blind.csv", b->out);
-    const char *words[] = { "--blind",
-                            "--ranks",
-                            "1",
-                            "--seed",
-                            seed,
-                            "--out",
-                            b->out,
-                            "--without-tables",
-                            "--keep-card",
-                            b->platform ? "--platform" : "--seconds",
-                            b->platform ? b->platform : HERE_SECONDS,
-                            NULL };
-    const struct ending ending = jobs_try_lab(LAB, words, said);
+    const struct ending ending =
+        jobs_lab(LAB, said, "--blind\n--ranks=1\n--seed=%d\n--out=%s\n--without-tables\n--keep-card\n%s=%s", number,
+                 b->out, b->platform ? "--platform" : "--seconds", b->platform ? b->platform : HERE_SECONDS);
     if (ending.status != STATUS_RIGHT) {
         char *text = file_read(said, NULL);
         die(STATUS_WRONG, "%s --blind --seed %d ended with status %d: %.500s", LAB, number, ending.status,
@@ -140,7 +130,6 @@ static struct fault run_fault(const struct benchmark *b, int number)
     free(verdict);
     free(folder);
     free(said);
-    free(seed);
     return f;
 }
 
@@ -225,11 +214,10 @@ static char *write_machine(const struct scratch *scratch)
 static void run_part(struct bench *bench, struct benchmark *b, const char *table, int count)
 {
     struct file_set files = { 0 };
-    const char *const card[] = { "--card-only", "--ranks", "1", "--out", b->out, NULL };
     b->csv = (struct csv){ .out = file_set_begin(&files, bench->options.out, table) };
     fputs(bench->rows.preamble, b->csv.out);
     if (!b->platform)
-        jobs_run_lab(LAB, card);
+        jobs_lab(LAB, NULL, "--card-only\n--ranks=1\n--out=%s", b->out);
     run_all(b, b->platform ? "modelled" : "here", bench->options.first,
             bench->options.rounds ? bench->options.rounds : count);
     file_set_commit(&files);
