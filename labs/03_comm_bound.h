@@ -30,7 +30,6 @@ struct buckets cut_message(const struct options *o);
 
 /* Buckets of the model's own gradients: none, one, or two as in DDP, the last layer alone and all others together. */
 struct buckets cut_own(const struct options *o);
-struct reducer_settings own_buckets(const struct options *o);
 
 /* Buffers of the extra message and of bf16, and the started sums. */
 struct buffers {

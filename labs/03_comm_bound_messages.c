@@ -19,17 +19,17 @@ struct buckets cut_message(const struct options *o)
                        : (struct buckets){ 0 };
 }
 
-struct buckets cut_own(const struct options *o)
-{
-    const struct reducer_settings own = own_buckets(o);
-    return o->gradient_buckets > 0 ? buckets_of_model(&o->model, false, own.first, own.most) : (struct buckets){ 0 };
-}
-
-struct reducer_settings own_buckets(const struct options *o)
+static struct reducer_settings own_buckets(const struct options *o)
 {
     const size_t all = workload_parameters(&o->model);
     const size_t last = workload_layer_parameters(&o->model, workload_layers(&o->model) - 1);
     return (struct reducer_settings){ .first = o->gradient_buckets == 2 ? last : all, .most = all };
+}
+
+struct buckets cut_own(const struct options *o)
+{
+    const struct reducer_settings own = own_buckets(o);
+    return o->gradient_buckets > 0 ? buckets_of_model(&o->model, false, own.first, own.most) : (struct buckets){ 0 };
 }
 
 struct buffers buffers_open(const struct options *o, struct model *model)

@@ -27,10 +27,8 @@ double batch_tokens(const struct options *o);
 /* Return the order in which ranks read these shards. `start` is that of a set (shard_set.h). */
 struct window_order order_of(const struct options *o, const struct shard_set *set);
 
-/* Open the shards that --shards names, or this lab's own, which are made where they are missing. */
-struct shard_set *shards_open(const struct options *o);
-
-/* Likewise, but only as many of them as the lab's tables need. */
+/* Open the shards that --shards names, or this lab's own, which are made where they are missing; only as many of them as the lab's
+ * tables need. */
 struct shard_set *shards_of_tables(const struct options *o);
 
 /* Refuse shards or settings that no run can read. */

@@ -50,7 +50,8 @@ static char *make_own(const struct options *o)
     return glob_text;
 }
 
-struct shard_set *shards_open(const struct options *o)
+/* Likewise all of them. */
+static struct shard_set *shards_open(const struct options *o)
 {
     char *own = o->shards ? NULL : make_own(o);
     struct shard_set *set = shard_set_open(o->shards ? o->shards : own);

@@ -80,9 +80,6 @@ struct cured {
 void measure_cures(struct world *world, struct trainer *t, const struct options *o, enum break_kind against,
                    struct cured cured[CURES]);
 
-/* Return the step that a cure is compared with: an index. */
-int cure_reference(const struct cure *cure);
-
 /* Predict the seconds by which a cure makes a step longer than that without it. */
 double predict_cure(const struct options *o, const struct card *card, const struct cure *cure, int condition);
 

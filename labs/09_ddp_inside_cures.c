@@ -33,7 +33,8 @@ const struct cure cures[CURES] = {
 };
 /* clang-format on */
 
-int cure_reference(const struct cure *cure)
+/* Return the step that a cure is compared with: an index. */
+static int cure_reference(const struct cure *cure)
 {
     return cure->has_groups ? PLAIN_GROUPS : PLAIN;
 }

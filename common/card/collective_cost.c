@@ -48,7 +48,8 @@ bool collective_costs_cover(const struct collective_costs *costs, const struct c
            (use->kind == BARRIER || alpha_beta_max_bytes(&entry->cost) >= use->bytes);
 }
 
-void collective_costs_make_room(struct collective_costs *costs, const struct card_uses *uses)
+/* Remove the entries that `uses` lacks if there may be no room for its own. */
+static void make_room(struct collective_costs *costs, const struct card_uses *uses)
 {
     if (costs->count + uses->count <= COLLECTIVE_USES_MOST)
         return;
@@ -201,7 +202,7 @@ struct check_failures collective_costs_measure(struct collective_costs *costs, s
 {
     struct check_failures wrong = { 0 };
     struct card_uses missing = { 0 };
-    collective_costs_make_room(costs, uses);
+    make_room(costs, uses);
     for (int i = 0; i < uses->count; i++)
         if (!collective_costs_cover(costs, &uses->at[i]))
             missing.at[missing.count++] = uses->at[i];

@@ -35,9 +35,6 @@ struct collective_cost *collective_costs_add(struct collective_costs *costs, enu
 /* True if the entry of this use is there and its points reach the use's size. */
 bool collective_costs_cover(const struct collective_costs *costs, const struct collective_use *use);
 
-/* Remove the entries that `uses` lacks if there may be no room for its own. */
-void collective_costs_make_room(struct collective_costs *costs, const struct card_uses *uses);
-
 /* Setting of the measurement: the work of the ranks around the measured collectives. */
 struct collective_setting {
     double gradient_bytes;           /* the sizes reach well beyond these */

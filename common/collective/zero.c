@@ -217,6 +217,39 @@ static struct sizes sizes_of(const struct workload *workload, size_t ranks)
     return sizes;
 }
 
+/* Draw a layer's parameters; keep those from `begin` to `end` at `to`. Every rank draws all of them, in pieces. */
+static void draw_layer(struct weights *weights, size_t count, size_t begin, size_t end, float *to)
+{
+    enum { PIECE = 8192 };
+    float piece[PIECE];
+    for (size_t at = 0, drawn; at < count; at += drawn) {
+        drawn = count - at < PIECE ? count - at : PIECE;
+        weights_next(weights, piece, drawn);
+        const size_t from = at > begin ? at : begin, until = at + drawn < end ? at + drawn : end;
+        if (from < until)
+            device_put(to + from - begin, piece + from - at, (until - from) * sizeof *piece);
+    }
+}
+
+/* Set the parameters to those of model_restart(), and reset the optimizer. */
+static void restart(struct zero *z)
+{
+    struct weights weights = model_weights(z->model);
+    model_restart(z->model);
+    adamw_restart(z->optimizer);
+    forget_gathered(z);
+    device_fill(z->parameters, 0, parameters_held(z));
+    device_fill(z->gradients, NAN, gradients_held(z));
+    device_wait(); /* device_put() does not wait for what fills */
+    for (int layer = 0; layer < z->model->layers && device_computes(); layer++) {
+        const size_t count = z->model->layer[layer].count, size = part_of(z, layer);
+        const size_t begin = has_all_parameters(z) ? 0 : z->rank * size,
+                     end = has_all_parameters(z) || begin + size > count ? count : begin + size;
+        draw_layer(&weights, count, begin, end,
+                   z->parameters + (has_all_parameters(z) ? whole_at(z, layer) : z->part[layer]));
+    }
+}
+
 struct zero *zero_open(const struct workload *workload, uint64_t seed, struct batch_most most, struct zero_plan plan,
                        struct collective *collective, const struct group *group)
 {
@@ -245,7 +278,7 @@ struct zero *zero_open(const struct workload *workload, uint64_t seed, struct ba
                                                        plan.offload, sizes.largest / z->ranks)
                                 : adamw_open_shard(workload_costs(workload), sizes.own, z->model->count, rate);
     model_hook(z->model, (struct model_hooks){ z, before_layer, plan.stage > 0 ? scatter_gradients : NULL });
-    zero_restart(z);
+    restart(z);
     return z;
 }
 
@@ -363,38 +396,6 @@ int zero_calls(const struct workload *workload, struct zero_plan plan, int ranks
 }
 
 /* --- training ------------------------------------------------------------------------------------------------------ */
-
-/* Draw a layer's parameters; keep those from `begin` to `end` at `to`. Every rank draws all of them, in pieces. */
-static void draw_layer(struct weights *weights, size_t count, size_t begin, size_t end, float *to)
-{
-    enum { PIECE = 8192 };
-    float piece[PIECE];
-    for (size_t at = 0, drawn; at < count; at += drawn) {
-        drawn = count - at < PIECE ? count - at : PIECE;
-        weights_next(weights, piece, drawn);
-        const size_t from = at > begin ? at : begin, until = at + drawn < end ? at + drawn : end;
-        if (from < until)
-            device_put(to + from - begin, piece + from - at, (until - from) * sizeof *piece);
-    }
-}
-
-void zero_restart(struct zero *z)
-{
-    struct weights weights = model_weights(z->model);
-    model_restart(z->model);
-    adamw_restart(z->optimizer);
-    forget_gathered(z);
-    device_fill(z->parameters, 0, parameters_held(z));
-    device_fill(z->gradients, NAN, gradients_held(z));
-    device_wait(); /* device_put() does not wait for what fills */
-    for (int layer = 0; layer < z->model->layers && device_computes(); layer++) {
-        const size_t count = z->model->layer[layer].count, size = part_of(z, layer);
-        const size_t begin = has_all_parameters(z) ? 0 : z->rank * size,
-                     end = has_all_parameters(z) || begin + size > count ? count : begin + size;
-        draw_layer(&weights, count, begin, end,
-                   z->parameters + (has_all_parameters(z) ? whole_at(z, layer) : z->part[layer]));
-    }
-}
 
 void zero_forward(struct zero *z, const struct batch *batch)
 {

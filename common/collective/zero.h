@@ -63,9 +63,6 @@ struct zero_call {
 enum { ZERO_CALLS_MOST = 4 * LAYERS_MOST };
 int zero_calls(const struct workload *workload, struct zero_plan plan, int ranks, struct zero_call *calls);
 
-/* Reset the parameters, to those of model_restart(), and the optimizer. */
-void zero_restart(struct zero *zero);
-
 /* all of the group: train. After backward each rank has its gradients, or its part of them, summed over the ranks. */
 void zero_forward(struct zero *zero, const struct batch *batch);
 void zero_backward(struct zero *zero, const struct batch *batch);

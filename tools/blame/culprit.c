@@ -93,7 +93,8 @@ static int late_host(const struct spans_case *of, const struct outcome *o, const
 
 /* --- the culprit ------------------------------------------------------------------------------------------------ */
 
-int culprit_phase(const struct case_stats *stats, const bool *ranks)
+/* Return the phase in which these ranks (ranks) exceed the lower median of the others most; -1 if they do in none. */
+static int phase_of(const struct case_stats *stats, const bool *ranks)
 {
     double *others = memory_new((size_t)stats->ranks, sizeof *others), most = 0;
     int found = -1;
@@ -129,7 +130,7 @@ struct culprit culprit_find(const struct spans_case *of, const struct outcome *o
     bool *ranks = memory_new((size_t)stats->ranks, sizeof *ranks);
     for (int rank = 0; rank < stats->ranks; rank++)
         ranks[rank] = culprit.rank >= 0 ? rank == culprit.rank : hosts->of[rank] == culprit.host;
-    culprit.phase = culprit_phase(stats, ranks);
+    culprit.phase = phase_of(stats, ranks);
     culprit.share = culprit.wait / (o->summary.mean.step * stats->ranks);
     free(ranks);
     return culprit;
@@ -142,7 +143,7 @@ struct culprit culprit_of_replay(const struct outcome *o, int rank, double gain)
     const double wait = gain * (o->stats.ranks - 1);
     const struct culprit culprit = { .rank = rank,
                                      .host = -1,
-                                     .phase = culprit_phase(&o->stats, ranks),
+                                     .phase = phase_of(&o->stats, ranks),
                                      .wait = wait,
                                      .share = wait / (o->summary.mean.step * o->stats.ranks) };
     free(ranks);

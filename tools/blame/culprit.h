@@ -37,9 +37,6 @@ static inline bool culprit_is_named(const struct culprit *culprit)
  * Their own work stays, so on each of them that is waiting. */
 struct culprit culprit_of_replay(const struct outcome *outcome, int rank, double gain);
 
-/* Return the phase in which these ranks (ranks) exceed the lower median of the others most; -1 if they do in none. */
-int culprit_phase(const struct case_stats *stats, const bool *ranks);
-
 /* Return a phase's name for a reader: "host" alone could be a machine, "other" anything. */
 static inline const char *culprit_phase_name(int phase)
 {

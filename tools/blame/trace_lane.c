@@ -54,7 +54,8 @@ size_t trace_first_after(const void *at, size_t count, size_t size, size_t offse
     return low;
 }
 
-int trace_step_at(const struct trace_rank *rank, int64_t time)
+/* Return the index of the step around a moment; -1 if there is none. */
+static int step_at(const struct trace_rank *rank, int64_t time)
 {
     const struct trace_step *steps = rank->steps.at;
     const size_t first =
@@ -197,7 +198,7 @@ static void add_cpu_waits(struct trace_rank *rank, struct trace_lane *lane)
     const struct trace_step *steps = rank->steps.at;
     lane->waits = memory_new(rank->calls.count + rank->nccl.count + 1, sizeof *lane->waits);
     for (size_t i = 0; i < rank->calls.count; i++) {
-        const int step = trace_step_at(rank, calls[i].start);
+        const int step = step_at(rank, calls[i].start);
         if (step >= 0)
             trace_lane_add(lane, &calls[i], steps[step].number, false);
     }

@@ -69,9 +69,6 @@ struct trace_phases {
 void trace_phases_add(struct trace_phases *phases, int64_t start, int64_t end, int kind);
 void trace_phases_add_to(struct trace_phases *phases, int64_t start, int64_t end, int kind, int32_t step);
 
-/* Return the index of the step around a moment; -1 if there is none. */
-int trace_step_at(const struct trace_rank *rank, int64_t time);
-
 /* Return the index of the first of `count` elements of `size` bytes whose time is after `time`; count if there is none. The time is an
  * int64_t `offset` bytes into an element, and rises. */
 size_t trace_first_after(const void *at, size_t count, size_t size, size_t offset, int64_t time);
