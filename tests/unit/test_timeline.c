@@ -13,6 +13,7 @@
 #include "report/run_report.h"
 #include "report/terminal_tables.h"
 #include "report/timeline_view.h"
+#include "support/hand_spans.h"
 #include "support/near.h"
 #include "support/unit.h"
 
@@ -22,22 +23,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct span phase(enum span_kind kind, int step, double start, double end)
-{
-    return (struct span){
-        .kind = (uint8_t)kind, .step = step, .start = start, .entered = start, .end = end, .sequence = -1
-    };
-}
-
 static struct span sum(int step, int sequence, double start, double entered, double end)
 {
-    return (struct span){ .kind = SPAN_ALL_REDUCE,
-                          .step = step,
-                          .sequence = sequence,
-                          .start = start,
-                          .entered = entered,
-                          .end = end,
-                          .bytes = 8 };
+    return collective_span(SPAN_ALL_REDUCE, step, sequence, start, entered, end);
 }
 
 /* Rank 0 stalls for 40 before its fetch and arrives at 70. The others arrive at 31 and 33 and wait. */
@@ -776,8 +764,7 @@ TEST(only_a_reason_that_explains_is_given)
 /* A blocking collective of 8 bytes in a group. */
 static struct span call(enum span_kind kind, int group, int sequence, double start, double end)
 {
-    struct span span = sum(0, sequence, start, start, end);
-    span.kind = (uint8_t)kind;
+    struct span span = collective_span(kind, 0, sequence, start, start, end);
     span.group = (int16_t)group;
     span.to = span.from = -1;
     return span;

@@ -5,6 +5,7 @@
  * listed in common/report/trace.c. The rules are checked on the JSON file, which an independent library parses. */
 #include "base/memory.h"
 #include "report/trace.h"
+#include "support/hand_spans.h"
 #include "support/unit.h"
 
 #include <jansson.h>
@@ -277,23 +278,11 @@ static int judge_files(int count, char **paths)
 
 /* --- spans written by hand ----------------------------------------------------------------------------------------- */
 
-static struct span phase(enum span_kind kind, int step, double start, double end)
-{
-    return (struct span){
-        .kind = (uint8_t)kind, .step = step, .start = start, .entered = start, .end = end, .sequence = -1
-    };
-}
-
 static struct span meet(int step, int sequence, double start, double entered, double end)
 {
-    return (struct span){ .kind = SPAN_BARRIER,
-                          .step = step,
-                          .sequence = sequence,
-                          .start = start,
-                          .entered = entered,
-                          .end = end,
-                          .bytes = 8,
-                          .progressed = true };
+    struct span span = collective_span(SPAN_BARRIER, step, sequence, start, entered, end);
+    span.progressed = true;
+    return span;
 }
 
 /* Write the trace of one case and read it. If not NULL, `*kept` is set to the number of steps that the trace keeps. */

@@ -1,28 +1,18 @@
 /* test_what_if.c: test what a step would take if some ranks were as fast as the others, with spans written by hand. */
 #include "analysis/what_if.h"
+#include "support/hand_spans.h"
 #include "support/unit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct span phase(enum span_kind kind, int step, double start, double end)
-{
-    return (struct span){
-        .kind = (uint8_t)kind, .step = step, .start = start, .entered = start, .end = end, .sequence = -1
-    };
-}
-
 static struct span started(int group, int sequence, double start, double entered, double end)
 {
-    return (struct span){ .kind = SPAN_ALL_REDUCE,
-                          .sequence = sequence,
-                          .group = (int16_t)group,
-                          .start = start,
-                          .entered = entered,
-                          .end = end,
-                          .bytes = 8,
-                          .progressed = true };
+    struct span span = collective_span(SPAN_ALL_REDUCE, 0, sequence, start, entered, end);
+    span.group = (int16_t)group;
+    span.progressed = true;
+    return span;
 }
 
 static struct span blocking(int group, int sequence, double start, double end)
