@@ -1,6 +1,7 @@
 #include "trace_clocks.h"
 
 #include "base/memory.h"
+#include "base/stats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,25 +77,13 @@ static bool allows_one_clock(const struct bounds *b)
 
 /* --- offsets ---------------------------------------------------------------------------------------------------- */
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_of(double *values, int count)
-{
-    qsort(values, (size_t)count, sizeof *values, compare_doubles);
-    return count % 2 ? values[count / 2] : values[count / 2 - 1] / 2 + values[count / 2] / 2;
-}
-
 /* Return the middle of a collective's ends, on the clocks as estimated so far, in ns since the first member's. */
 static double common_end(const struct bounds *b, const struct trace_collective *m, double *values)
 {
     for (int i = 0; i < m->members; i++)
         values[i] =
             (double)(m->member[i].wait->end - m->member[0].wait->end) - b->offset[b->clock_of[m->member[i].rank]];
-    return median_of(values, m->members);
+    return stats_quantile(values, m->members, 0.5);
 }
 
 /* Shift each clock until its ends agree with those of the others, in the median over the collectives. Clocks pull each other, so
@@ -119,7 +108,7 @@ static void agree_on_ends(const struct trace_job *job, struct bounds *b, bool by
                     if (b->clock_of[m->member[i].rank] == clock)
                         late[count++] = (double)(m->member[i].wait->end - m->member[0].wait->end) - common[n];
             }
-            b->offset[clock] = count ? median_of(late, count) : b->offset[clock];
+            b->offset[clock] = count ? stats_quantile(late, count, 0.5) : b->offset[clock];
         }
     }
     for (int clock = b->clocks - 1; clock >= 0; clock--)
@@ -211,7 +200,7 @@ static void join_ends(struct trace_job *job)
         int64_t first = m->member[0].wait->end;
         for (int i = 0; i < m->members; i++)
             values[i] = (double)(m->member[i].wait->end - first);
-        int64_t common = first + (int64_t)median_of(values, m->members);
+        int64_t common = first + (int64_t)stats_quantile(values, m->members, 0.5);
         for (int i = 0; i < m->members; i++)
             shift(m->member[i].wait, common - m->member[i].wait->end);
     }
