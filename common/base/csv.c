@@ -245,6 +245,14 @@ struct csv_table csv_open(const char *path, const char *const *columns)
     return table;
 }
 
+struct csv_table csv_open_in(const char *folder, const char *name, const char *const *columns)
+{
+    char *path = memory_text("%s/%s", folder, name);
+    struct csv_table table = csv_open(path, columns);
+    free(path);
+    return table;
+}
+
 struct csv_table csv_open_if_there(const char *path, const char *const *columns)
 {
     return access(path, F_OK) == 0 ? csv_open(path, columns) : (struct csv_table){ 0 };

@@ -1,19 +1,9 @@
 #include "gpu_post.h"
 
 #include "base/die.h"
-#include "base/memory.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-static struct csv_table table_of(const char *expected, const char *name, const char *const *columns)
-{
-    char *path = memory_text("%s/%s", expected, name);
-    struct csv_table table = csv_open(path, columns);
-    free(path);
-    return table;
-}
 
 double gpu_post_value(const struct gpu_post *post, const char *slug, const char *column)
 {
@@ -90,8 +80,8 @@ struct gpu_post gpu_post_open(const char *expected)
 {
     static const char *const cases[] = { "slug", "steps", "batch_size", "workers", "steady_step_ms", NULL };
     static const char *const series[] = { "slug", "step", "step_ms", NULL };
-    struct gpu_post post = { .cases = table_of(expected, "blog_triage.csv", cases),
-                             .series = table_of(expected, "blog_triage_series.csv", series) };
+    struct gpu_post post = { .cases = csv_open_in(expected, "blog_triage.csv", cases),
+                             .series = csv_open_in(expected, "blog_triage_series.csv", series) };
     for (int row = 0; row < post.cases.rows; row++)
         if (!(csv_value(&post.cases, row, "steps") > GPU_POST_SKIPPED &&
               csv_value(&post.cases, row, "steps") <= GPU_POST_STEPS_MOST))

@@ -1,28 +1,18 @@
 #include "published.h"
 
 #include "base/die.h"
-#include "base/memory.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-static struct csv_table read_table(const char *folder, const char *name, const char *const *columns)
-{
-    char *path = memory_text("%s/%s", folder, name);
-    struct csv_table table = csv_open(path, columns);
-    free(path);
-    return table;
-}
 
 struct published published_open(const char *folder)
 {
     return (struct published){
-        .steps = read_table(folder, "blog.csv",
-                            (const char *const[]){ "lab", "case", "slug", "role", "slowest_step_ms", NULL }),
+        .steps = csv_open_in(folder, "blog.csv",
+                             (const char *const[]){ "lab", "case", "slug", "role", "slowest_step_ms", NULL }),
         .ranks =
-            read_table(folder, "blog_ranks.csv", (const char *const[]){ "slug", "data_ms", "padded_tokens", NULL }),
-        .more = read_table(folder, "blog_fit.csv", (const char *const[]){ "quantity", "case", "step", "value", NULL })
+            csv_open_in(folder, "blog_ranks.csv", (const char *const[]){ "slug", "data_ms", "padded_tokens", NULL }),
+        .more = csv_open_in(folder, "blog_fit.csv", (const char *const[]){ "quantity", "case", "step", "value", NULL })
     };
 }
 
