@@ -91,15 +91,6 @@ void worker_queue_steps(const struct worker_queue *queue, struct queue_step *of,
     }
 }
 
-double worker_queue_period(const struct worker_queue *queue)
-{
-    if (queue->workers == 0)
-        return wait_for_batch(&(struct job){ .queue = queue }, 0) +
-               queue->step / fmin(1, queue->is_step_on_core ? queue->cores : 1);
-    const double on_core = queue->busy * queue->batch + (queue->is_step_on_core ? queue->step + queue->take : 0);
-    return fmax(fmax(queue->step + queue->take, queue->batch / queue->workers), on_core / queue->cores);
-}
-
 struct queue_means worker_queue_means(const struct queue_step *of, int steps, int skipped)
 {
     double *seconds = memory_new((size_t)steps, sizeof *seconds);

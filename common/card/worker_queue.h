@@ -45,10 +45,6 @@ struct queue_step {
 /* Set `of` (steps) to the first steps of a job. */
 void worker_queue_steps(const struct worker_queue *queue, struct queue_step *of, int steps);
 
-/* Return a bound of the mean step of a long job: the largest of step, batch / workers, and needed core time / cores. A job without
- * a step on a core reaches it; one with such a step may need a little more, where cores are idle in one part and lack in another. */
-double worker_queue_period(const struct worker_queue *queue);
-
 /* Means of a series, in seconds: over the steps from `skipped` on, their median, and over all steps. */
 struct queue_means {
     double steady, median, all;

@@ -241,18 +241,6 @@ void branch_backward(struct branch *b)
     }
 }
 
-void branch_update(struct branch *b, float rate)
-{
-    struct branch_part part[2];
-    const int parts = branch_parts(b, part);
-    for (int i = 0; i < parts; i++) {
-        float *step = device_new(MEMORY_GRADIENTS, part[i].count, sizeof *step);
-        device_scale(step, part[i].gradient, -rate, part[i].count);
-        device_add(part[i].value, step, part[i].count);
-        device_free(step);
-    }
-}
-
 double branch_loss(const struct branch *b)
 {
     const size_t cells = touched_of(&b->of);

@@ -58,9 +58,6 @@ void branch_backward(struct branch *branch);
 /* Call `after` after each operation of an unfused branch, and with POINTWISE_OPS before the first of a pass. NULL: no more. */
 void branch_watch(struct branch *branch, eager_watcher *after, void *context);
 
-/* Take a step down the gradients (plain SGD). Only for tests, which check that the gradients reduce the loss. */
-void branch_update(struct branch *branch, float rate);
-
 /* Wait, and return the loss of the last forward, half the mean square of the touched cells. Call it before branch_backward(), which may
  * reuse the memory. */
 double branch_loss(const struct branch *branch);

@@ -139,6 +139,19 @@ struct outcome {
     struct parts parts;
 };
 
+/* Take a step down the gradients (plain SGD). */
+static void update(struct branch *b, float rate)
+{
+    struct branch_part part[2];
+    const int parts = branch_parts(b, part);
+    for (int i = 0; i < parts; i++) {
+        float *step = device_new(MEMORY_GRADIENTS, part[i].count, sizeof *step);
+        device_scale(step, part[i].gradient, -rate, part[i].count);
+        device_add(part[i].value, step, part[i].count);
+        device_free(step);
+    }
+}
+
 static struct outcome train(struct branch_settings of, int steps)
 {
     float *x = draw(cells_of(of));
@@ -147,7 +160,7 @@ static struct outcome train(struct branch_settings of, int steps)
     for (int step = 0; step < steps; step++) {
         outcome.loss = loss_of(branch, x, cells_of(of));
         branch_backward(branch);
-        branch_update(branch, 0.5f);
+        update(branch, 0.5f);
     }
     outcome.parts = get_parts(branch);
     branch_close(branch);
