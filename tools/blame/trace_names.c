@@ -39,21 +39,21 @@ static bool has_word(const char *name, const char *word)
     return false;
 }
 
-static bool begins(const char *text, const char *with)
+bool trace_name_begins(const char *name, const char *with)
 {
-    return strncmp(text, with, strlen(with)) == 0;
+    return strncmp(name, with, strlen(with)) == 0;
 }
 
 enum span_kind trace_phase_of(const struct trace_event *event)
 {
-    if (begins(event->name, "autograd::engine::evaluate_function"))
+    if (trace_name_begins(event->name, "autograd::engine::evaluate_function"))
         return SPAN_BACKWARD;
-    if (begins(event->name, "enumerate(DataLoader)")) /* older profilers: an operator */
+    if (trace_name_begins(event->name, "enumerate(DataLoader)")) /* older profilers: an operator */
         return SPAN_DATA;
-    if (begins(event->name, "Optimizer."))
+    if (trace_name_begins(event->name, "Optimizer."))
         return SPAN_UPDATE;
-    if (strcmp(event->category, "user_annotation") != 0 || begins(event->name, "ProfilerStep") ||
-        begins(event->name, "nccl:") || begins(event->name, "gloo:"))
+    if (strcmp(event->category, "user_annotation") != 0 || trace_name_begins(event->name, "ProfilerStep") ||
+        trace_name_begins(event->name, "nccl:") || trace_name_begins(event->name, "gloo:"))
         return SPAN_PHASES;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (has_word(event->name, words[i].word))
@@ -100,7 +100,7 @@ struct trace_call_name trace_call_named(const char *name)
 
 bool trace_is_collective_kernel(const char *name)
 {
-    return begins(name, "ncclDevKernel") || begins(name, "ncclKernel");
+    return trace_name_begins(name, "ncclDevKernel") || trace_name_begins(name, "ncclKernel");
 }
 
 int trace_type_bytes(const char *type)
@@ -116,5 +116,5 @@ int trace_type_bytes(const char *type)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (strcmp(type, sizes[i].type) == 0)
             return sizes[i].bytes;
-    return begins(type, "Float8") ? 1 : 0;
+    return trace_name_begins(type, "Float8") ? 1 : 0;
 }

@@ -18,6 +18,9 @@ struct trace_call_name {
  * NCCL launches for all-to-alls or messages is SendRecv: the range that launched it knows more. */
 struct trace_call_name trace_call_named(const char *name);
 
+/* True if the name begins with this text. */
+bool trace_name_begins(const char *name, const char *with);
+
 /* True for a kernel of NCCL, or of AMD's RCCL, which has the same names. */
 bool trace_is_collective_kernel(const char *name);
 

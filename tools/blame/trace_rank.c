@@ -98,11 +98,6 @@ static void take_call(struct trace_rank *rank, struct trace_list *list, const st
         call->bytes = (size_t)elements * (size_t)trace_type_bytes(a->type);
 }
 
-static bool begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 static void take_kernel(struct trace_rank *rank, const struct trace_event *e)
 {
     if (trace_is_collective_kernel(e->name)) {
@@ -136,12 +131,13 @@ static void take_range(struct trace_rank *rank, const struct trace_event *e, enu
 /* Operators that wait for a collective, or only hand it over, are no work. */
 static bool is_work(const char *name)
 {
-    return !begins(name, "c10d::") && !begins(name, "record_param_comms") && !strstr(name, "wait");
+    return !trace_name_begins(name, "c10d::") && !trace_name_begins(name, "record_param_comms") &&
+           !strstr(name, "wait");
 }
 
 static bool is_step(const struct reader *reader, const char *name)
 {
-    return reader->step_name ? begins(name, reader->step_name) : begins(name, "ProfilerStep#");
+    return reader->step_name ? trace_name_begins(name, reader->step_name) : trace_name_begins(name, "ProfilerStep#");
 }
 
 static void take_range_of_cpu(const struct reader *reader, const struct trace_event *e, bool is_operator)
@@ -151,9 +147,9 @@ static void take_range_of_cpu(const struct reader *reader, const struct trace_ev
         take_step(rank, e);
         return;
     }
-    if (begins(e->name, "gloo:") && trace_call_named(e->name).kind != SPAN_KINDS)
+    if (trace_name_begins(e->name, "gloo:") && trace_call_named(e->name).kind != SPAN_KINDS)
         take_call(rank, &rank->calls, e);
-    else if (begins(e->name, "nccl:") || begins(e->name, "record_param_comms"))
+    else if (trace_name_begins(e->name, "nccl:") || trace_name_begins(e->name, "record_param_comms"))
         take_call(rank, &rank->posts, e);
     enum span_kind phase = trace_phase_of(e);
     if (phase != SPAN_PHASES)
