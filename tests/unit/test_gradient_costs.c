@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-static const struct own_cost list[] = { STARTED_SMALL_COSTS, STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS, ADDING_COSTS,
-                                        ROUNDING_COSTS,      ROUNDING_LARGE_COSTS, BF16_SUM_COSTS,      { 0 } };
+static const struct own_cost list[] = { STARTED_SMALL_COSTS, STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS,
+                                        ADDING_COSTS,        ROUNDING_COSTS,       ROUNDING_LARGE_COSTS,
+                                        BF16_SUM_COSTS,      FRESH_SUM_COSTS,      { 0 } };
 
 /* A card of two ranks on two cores, whose blocking all-reduces take 1 ms. Rows of own costs have no value yet. */
 static struct card card_here(void)
@@ -59,6 +60,15 @@ TEST(adding_bf16_takes_longer_by_the_byte)
     set(&card, "bf16_sum_byte_s", 4e-10);
     assert_relatively_near(bf16_sum_seconds(&card, 2, 1e6), 1.4e-3, 1e-9);
     assert_true(bf16_sum_seconds(&card, 1, 1e6) <= 0);
+}
+
+TEST(a_new_buffer_takes_longer_by_the_byte)
+{
+    struct card card = card_here();
+    assert_true(fresh_sum_seconds(&card, 2, 1e6) <= 0); /* not measured */
+    set(&card, "fresh_sum_byte_s", 1e-10);
+    assert_relatively_near(fresh_sum_seconds(&card, 2, 1e6), 1e-4, 1e-9);
+    assert_true(fresh_sum_seconds(&card, 1, 1e6) <= 0); /* one rank sums nothing */
 }
 
 TEST(what_is_not_measured_is_copied)
