@@ -23,7 +23,7 @@ static const struct branch_settings units[PARTS] = {
     [COMPUTE] = { .kind = BRANCH_MICRO, .way = BRANCH_FUSED, .blocks = 24, .rows = 8, .cols = 512 },
 };
 
-/* Return the gain of a pass by the change of a cause, times its factor. */
+/* Return the seconds of a pass that the change of a cause saves, times the factor of the change. */
 static double gain(struct branch_settings of, int cause, const struct card *card)
 {
     struct branch_settings less = of;

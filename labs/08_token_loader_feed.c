@@ -50,7 +50,7 @@ static char *make_own(const struct options *o)
     return glob_text;
 }
 
-/* Likewise all of them. */
+/* Open all shards that --shards names, or the lab's own, which are made where they are missing. */
 static struct shard_set *shards_open(const struct options *o)
 {
     char *own = o->shards ? NULL : make_own(o);

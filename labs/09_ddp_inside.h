@@ -22,7 +22,7 @@ struct options {
     enum wire wire;
 };
 
-/* Mistakes after which ranks hang or add up different data: 09_ddp_inside_breaks.c. */
+/* Mistakes after which ranks hang or add up data that do not belong together: 09_ddp_inside_breaks.c. */
 enum break_kind { NO_BREAK, LEFT_OUT, OTHER_ORDER, OTHER_SIZE, EARLY_EXIT, CROSSED_GROUPS };
 #define BREAK_WORDS "none left_out order size early_exit crossed_groups" /* in this order */
 

@@ -1,7 +1,7 @@
 /* 09_ddp_inside_cures: cures.csv of lab 09: what helps against the mistakes of 09_ddp_inside_breaks.c, and its price.
  *
  *     zero_fill        left_out: zeros for gradients that backward has not computed, at its end
- *     find_unused      … found before backward by a walk over the tensors; and one more sum: the ranks that use each
+ *     find_unused      … found before backward by a walk over the tensors; and one more sum: how many ranks use each
  *     static_graph     … of those that the first step did not use
  *     static_order     order: buckets start in one order; one that is ready early waits for those before it
  *     shared_buckets   size: rank 0 broadcasts its buckets whenever they are built

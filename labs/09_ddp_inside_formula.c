@@ -117,7 +117,7 @@ static double wire_seconds(const struct options *o, const struct card *card)
                                       : 0;
 }
 
-/* Exposed seconds of all sums, and seconds that the rank's core carries within backward. */
+/* Exposed seconds of all sums; and seconds of sums that the rank's core carries within backward. */
 struct shown {
     double all, carried;
 };

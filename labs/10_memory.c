@@ -196,7 +196,7 @@ double leak_bytes(const struct options *o)
     return tokens * of->hidden_dim * of->num_blocks * sizeof(float);
 }
 
-/* Return the most memory of a case during backward, when whole gradients that stay grow and activations shrink. */
+/* Return the memory of a case at the peak of its backward: whole gradients accumulate, as they stay, while activations are given back. */
 static struct memory_estimate most_of_backward(const struct options *o, struct memory_estimate all)
 {
     const struct batch_most batch = loader_most(&o->model, o->run.batch_size);

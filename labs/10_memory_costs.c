@@ -50,7 +50,7 @@ static double again(const struct own_where *where, int attention_only)
 }
 
 /* Return the seconds of a block's collective right after its data was written, on the rank that comes last. Reduce-scatter follows the block's
- * backward: ranks that came earlier have begun, so it takes less than if all started at once. A mean. 0: one rank alone. */
+ * backward: ranks that came earlier have begun, so it takes less than if all started at once. All-gather follows at once. A mean. 0: one rank alone. */
 static double collective(const struct own_where *where, int kind)
 {
     struct workload alone = *where->workload; /* a block after an embedding of few words */
@@ -72,7 +72,7 @@ static double collective(const struct own_where *where, int kind)
     for (int i = -1; i < times; i++) {
         shape_bench_fetch(bench);
         shape_bench_forward(bench);
-        collective_run(c, op); /* ranks leave it together, as that of the block before */
+        collective_run(c, op); /* ranks go on together after it, as after that of the block before */
         if (is_sum)
             shape_bench_backward(bench);
         device_fill(is_sum ? whole : own, 0, is_sum ? ranks * part : part);

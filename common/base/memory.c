@@ -5,7 +5,6 @@
 
 #include <malloc.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,13 +149,19 @@ FILE *memory_stream(char **text, size_t *size)
     return stream;
 }
 
-char *memory_text(const char *format, ...)
+char *memory_vtext(const char *format, va_list arguments)
 {
     char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
     if (vasprintf(&text, format, arguments) < 0)
         die(STATUS_WRONG, "no memory for a line of text");
+    return text;
+}
+
+char *memory_text(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = memory_vtext(format, arguments);
     va_end(arguments);
     return text;
 }

@@ -4,6 +4,7 @@
 
 #include "base/ledger.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@ double memory_available(void);
 
 /* Print into new memory. Release with free(). */
 char *memory_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *memory_vtext(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
 
 /* Join words (NULL-terminated) with `between` between every two of them. Free the text. */
 char *memory_join(const char *const *words, const char *between);

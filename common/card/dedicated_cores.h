@@ -16,8 +16,8 @@ struct dedicated_cores {
     const struct alpha_beta *pair;
 };
 
-/* Return the path of the platform file folder/name if it was written within the last hour for this machine, at least as many ranks, and
- * messages of at least this size; NULL otherwise. Labs that use one file also share machine cards. `pair` is not read. Free it. */
+/* Return the path of the platform file folder/name if it was written within the last hour for this machine, at least `ranks` ranks, and
+ * messages of at least `most_bytes`; NULL otherwise. Labs that use one file also share machine cards. `pair` is not read. Free it. */
 char *dedicated_cores_find(const char *folder, const char *name, const struct dedicated_cores *cores);
 
 /* Write the platform file folder/name and return its path, which the caller frees. */

@@ -78,7 +78,7 @@ static void list_parts(const struct card *card, const struct card_probe *probe, 
     part[SUMS] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
 }
 
-/* Return the deviation of a part over the allowed one; 0 for a part that the card lacks. */
+/* Return the deviation of a part divided by the allowed one; 0 for a part that the card lacks. */
 static double excess_of(const struct part *part, double step)
 {
     static const double most = 0.05, small_part = 0.02, of_step = 0.01;
@@ -184,6 +184,9 @@ struct card card_without_sums(const struct card *card, struct card_probe probe)
     struct card c = card_scaled(card, &probe);
     c.collectives = (struct collective_costs){ 0 };
     c.p2p = (struct p2p_cost){ 0 };
+    for (int i = 0; i < c.own.count; i++)
+        if (c.own.at[i].kind == OWN_COLLECTIVE)
+            c.own.at[i].value = (double)NAN;
     c.reference.transfer = 0;
     return c;
 }

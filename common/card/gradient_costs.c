@@ -192,7 +192,8 @@ enum { SIZES = 7 };
 static const double sizes[SIZES] = { 4 << 10, 96 << 10, 768 << 10, 3 << 20, 6 << 20, 16 << 20, 24 << 20 };
 static const struct own_cost rows[SIZES] = { STARTED_SMALL_COSTS, STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS };
 
-/* Return the seconds that one of several sums takes, started together as a reducer does, on the rank that begins last. Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
+/* Return the seconds that one of several sums takes, started together as a reducer does, on the rank that begins last.
+ * Their parts lie apart in an array that no cache near a core holds: gradients do not wait in a cache either. A median. */
 double started_measure(const struct own_where *where, int which)
 {
     const int ranks = world_size(where->together), repeats = card_times(REPEATS);

@@ -1,5 +1,5 @@
 /* gradient_costs: own costs (own_cost.h) of what several labs do to gradients beside the model's passes and its update: adding up
- * micro-batches, rounding to bf16 and back, starting a sum. A lab that lists the rows has them on its card. A modelled machine, whose
+ * micro-batches, rounding to bf16 and back, starting a sum, summing bf16 or a new buffer. A lab that lists the rows has them on its card. A modelled machine, whose
  * hosts do not compute, adds and rounds in no time unless its platform says otherwise. */
 #ifndef LOCKSTEP_GRADIENT_COSTS_H
 #define LOCKSTEP_GRADIENT_COSTS_H
@@ -21,8 +21,8 @@ double started_measure(const struct own_where *where, int which);
 double bf16_sum_measure(const struct own_where *where, int which);
 double fresh_sum_measure(const struct own_where *where, int which);
 
-/* all of `together`: return the seconds of the rank that began a collective last, the shortest time of all ranks. No clocks of different
- * hosts are compared. */
+/* all of `together`: return the shortest of the ranks' seconds in a collective, which are those of the rank that began last. So no clocks of
+ * different hosts are compared. */
 double seconds_of_last(struct world *together, double mine);
 
 /* all of `together`: write `values` (count), which the operation sends, and run it at once: its data is in a cache. Return this rank's
@@ -31,7 +31,8 @@ double written_collective_seconds(struct world *together, struct collective *col
                                   float *values, size_t count);
 
 /* clang-format off */
-/* Rows of a lab's table. Memory: three arrays of gradients, or a large message as floats and as bf16; an array of which parts are summed.
+/* Rows of a lab's table. Memory: three arrays of gradients, or a large message as floats and as bf16; a kept and a new buffer, each half a large
+ * message; an array of which parts are summed.
  * A large message is larger than caches: of 260 MiB that 32 MiB fit into, rounding took 130 to 160 us per MB, and of lab 03's message,
  * 128 MiB, 240 us (Intel Xeon, 2 cores of a virtual machine, 2026-11-26). */
 #define GRADIENT_BYTES_MOST ((size_t)16 << 20) /* larger gradients are taken to cost as much per byte */

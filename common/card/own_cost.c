@@ -168,10 +168,15 @@ static void measure_in_turns(struct own_costs *costs, const struct own_cost *lis
             find(costs, list[i].name)->value = own_cost_value(list[i].kind, mean_of(&all[i]));
 }
 
-/* all: measure those costs on the first ranks. */
+/* all: measure the list's costs, collectives or others, on the first `ranks` ranks. */
 static void measure_on(int ranks, bool are_collectives, struct own_costs *costs, struct world *world,
                        struct own_where where, const struct own_cost *list)
 {
+    bool has_any = false;
+    for (const struct own_cost *row = list; row->name; row++)
+        has_any |= (row->kind == OWN_COLLECTIVE) == are_collectives;
+    if (!has_any)
+        return;
     struct world *together = world_first(world, ranks);
     where.together = together;
     if (together) {
@@ -211,11 +216,17 @@ double own_costs_bytes(const struct own_cost *list)
     return most;
 }
 
+bool own_cost_is_followed(enum own_cost_kind kind)
+{
+    return kind != OWN_STAYS && !(kind == OWN_COLLECTIVE && world_is_simulated());
+}
+
 void own_costs_slow(struct own_costs *costs, double times)
 {
     for (int i = 0; i < costs->count; i++) {
         const enum own_cost_kind kind = costs->at[i].kind;
-        costs->at[i].value *= kind == OWN_STAYS ? 1 : kind == OWN_RATE ? 1 / times : times;
+        if (own_cost_is_followed(kind))
+            costs->at[i].value *= kind == OWN_RATE ? 1 / times : times;
     }
 }
 

@@ -15,11 +15,11 @@ struct world;
 /* Ways in which a cost follows the machine's speed (drift.h). Probes measure each cost again by itself (own_probe.h): where other
  * programs, or guests of a virtual machine's host, share caches or a core's units, one kind of work slows down and another does not. */
 enum own_cost_kind {
-    OWN_SECONDS, /* of work on a core */
-    OWN_COLLECTIVE, /* seconds of a collective that depend on when each rank comes to it: all simulated ranks measure it, of other costs
-                       one does; a simulated network stays as it is */
-    OWN_RATE, /* of such work per second */
-    OWN_STAYS /* of anything else, such as a disk: it is not measured again */
+    OWN_SECONDS, /* seconds of work on a core */
+    OWN_RATE,    /* units of such work per second */
+    OWN_COLLECTIVE, /* seconds of a collective, which depend on when each rank calls it. All simulated ranks measure it (one alone measures
+                       the other kinds), and no probe repeats it there: a simulated network stays as it is */
+    OWN_STAYS /* anything else, such as a disk: it is not measured again */
 };
 
 /* Setting of a measurement: all ranks of `together` measure at once and train `workload`; only the batch size of `run` counts. `steps`:
@@ -41,9 +41,10 @@ struct own_cost {
     double units;
     double bytes; /* memory that measure() opens on a rank */
     /* Return this rank's value; a median of several is best. It is called in several turns, so it may be brief: hundredths of a second. All ranks of
-     * `together` measure at once: those that have a core of their own. NaN if this machine cannot do it. It depends on machine,
+     * `together` measure at once: those that have a core of their own; a simulated collective, all ranks. NaN if this machine cannot do it. It depends on machine,
      * model and batch size, never on the lab's options, because a later run with other options takes it from the file. Its core
-     * begins at full frequency: one that multiplies matrices ends with frequency_recover() (frequency.h). */
+     * begins at full frequency: one that multiplies matrices ends with frequency_recover() (frequency.h) where the lab's other costs
+     * depend on that. */
     double (*measure)(const struct own_where *where, int which);
     int which; /* argument of measure(), so that rows may share a function */
 };
@@ -104,6 +105,9 @@ double own_costs_bytes(const struct own_cost *list);
 
 /* Return the place of a cost by its name without prefix; -1 if there is none. */
 int own_costs_place(const struct own_costs *costs, const char *name);
+
+/* True if the cost follows the machine's speed. */
+bool own_cost_is_followed(enum own_cost_kind kind);
 
 /* Change the values to those of a machine on which all work takes `times` as long, for a card of an earlier run. */
 void own_costs_slow(struct own_costs *costs, double times);

@@ -30,18 +30,12 @@ struct own_probe *own_probe_open(const struct own_cost *list, struct world *worl
     return p;
 }
 
-/* True if probes follow the cost. A simulated network stays as it is. */
-static bool is_followed(const struct own_cost *cost)
-{
-    return cost->kind != OWN_STAYS && !(cost->kind == OWN_COLLECTIVE && world_is_simulated());
-}
-
 /* On rank 0: return the next cost to measure, or -1 if this probe has spent enough. */
 static int next_cost(const struct own_probe *p, const bool *is_done)
 {
     int next = -1;
     for (int i = 0; p->credit > 0 && p->list[i].name; i++)
-        if (!is_done[i] && is_followed(&p->list[i]) && (next < 0 || p->spent[i] < p->spent[next]))
+        if (!is_done[i] && own_cost_is_followed(p->list[i].kind) && (next < 0 || p->spent[i] < p->spent[next]))
             next = i;
     return next;
 }

@@ -39,7 +39,7 @@ struct sweep {
     size_t written_bytes;
 };
 
-/* Return the size of a call's larger buffer over `bytes`, among n ranks: n for an all-gather and a reduce-scatter, else
+/* Return the size of a call's larger buffer divided by `bytes`, among n ranks: n for an all-gather and a reduce-scatter, else
  * 1. */
 int sweep_parts(enum collective_kind kind, int ranks);
 

@@ -134,7 +134,7 @@ static double mean_lap(const struct visits *v, const struct mean_visit *all, int
     return sum / count;
 }
 
-/* Return the time of a turn's visits over the means of their shapes; 1 if no time was measured. */
+/* Return the time of a turn's visits divided by the means of their shapes; 1 if no time was measured. */
 static double pace_of(const struct visits *v, const struct mean_visit *of_turn, const double *mean)
 {
     double sum = 0;

@@ -27,8 +27,8 @@ static bool names_ranks(const struct request *request)
     return options_name(given, request->arguments, "--ranks");
 }
 
-/* Return the number of real ranks that run after simulated ones: as many as there are cores, unless --ranks was typed. Then they share
- * the cores. */
+/* Return the number of real ranks that run after simulated ones: as many as there are cores; --ranks if it was typed or there is one core,
+ * although they may share cores then. */
 static int real_ranks(const struct request *request)
 {
     return names_ranks(request) || request->cores == 1 ? request->run->ranks : request->cores;

@@ -1,5 +1,5 @@
 /* desync: which rank called other collectives than the others, and why. Such a job is called desynchronised:
- * its ranks wait for each other without end, or add up different data.
+ * its ranks wait for each other without end, or add up data that do not belong together.
  *
  * The evidence is what each rank recorded: its last calls, the one that it waits in, whether it has ended. Ranks of a group number
  * their calls, so that calls of one number must be alike: same kind, size, step and bucket. Of the first number where they are not,

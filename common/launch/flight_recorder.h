@@ -78,7 +78,7 @@ const char *flight_recorder_kept_text(const struct flight_recorder *recorder);
 char *flight_recorder_text(const struct flight_recorder *recorder);
 
 /* Return a message about ranks whose calls do not fit together, with the likely cause and its cure (desync.h); NULL if there is none.
- * Such ranks wait for each other without end, or add up different data. If there is such a message, first wait up to
+ * Such ranks wait for each other without end, or add up data that do not belong together. If there is such a message, first wait up to
  * FLIGHT_RECORDER_SETTLE_S, by `sleep_for`, until the ranks have made their last calls; NULL: do not wait. Free the message. */
 #define FLIGHT_RECORDER_SETTLE_S 1.0
 char *flight_recorder_desync_text(const struct flight_recorder *recorder, void (*sleep_for)(double seconds));

@@ -293,7 +293,7 @@ float *transformer_output(struct activations *a, int block, bool is_again)
 
 /* --- what is computed again ---------------------------------------------------------------------------------------- */
 
-/* Return the first layer of a run when backward reaches its end, because its activations are not kept. */
+/* Return the first layer of the run that ends with `layer`, whose activations were not kept; layer + 1 if none ends there. */
 int transformer_again_from(const union model_settings *settings, int layer)
 {
     const struct transformer_settings *of = &settings->transformer;

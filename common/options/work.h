@@ -46,7 +46,7 @@ struct cost {
 };
 extern const char *const cost_terms[COST_TERMS];
 
-/* Factors of a model's costs over those of another model of its type: of each term of a pass, and of an update. */
+/* Ratios of a model's costs to those of another model of its type: of each term of a pass, and of an update. */
 struct cost_scale {
     double term[COST_TERMS], update;
 };

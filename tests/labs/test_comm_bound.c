@@ -69,6 +69,16 @@ static double before_1(void)
     return 15.8 * a / (3 * a + 2 * c + 2 * a + c);
 }
 
+/* A sum of new memory takes 8 ms more for 128 MiB. */
+static struct card card_of_small_pages(void)
+{
+    static const struct own_cost costs[] = { FRESH_SUM_COSTS, { 0 } };
+    struct card card = sloped_card(1);
+    own_costs_make_room(&card.own, costs);
+    card.own.at[1].value = 8e-3 / (128.0 * MIB);
+    return card;
+}
+
 enum { OWN_BYTES = 12496800, LAST_LAYER_BYTES = 4100000 };
 static const double own = (double)OWN_BYTES / MIB, last_layer = (double)LAST_LAYER_BYTES / MIB;
 
@@ -110,6 +120,14 @@ TEST(the_last_bucket_always_shows)
     struct options two = ddp(); /* DDP's first bucket is hidden, including its alpha */
     assert_true(0.5 + last_layer < before_2());
     assert_predicted(&two, &card, base - last_layer);
+}
+
+TEST(a_new_buffer_lengthens_its_sum)
+{
+    struct card card = card_of_small_pages();
+    const struct options new = fresh(), old = kept(128, 25);
+    assert_predicted(&new, &card, 20 + 1 + own + 129 + 30 + 8);
+    assert_predicted(&old, &card, 20 + 1 + own + 129);
 }
 
 TEST(one_rank_sends_nothing)

@@ -3,7 +3,7 @@
 #
 #     work_without_gnuplot             make $folder anew and go there; blame finds all programs but gnuplot
 #     tell ARGUMENT...                 run blame; set `status`, write output to files out and err, and keep both in `said`
-#     answers [NAME] STATUS TEXT ARGUMENT... check that blame exits with STATUS and prints TEXT; NAME: what is tried
+#     answers [NAME] STATUS TEXT ARGUMENT... check that blame exits with STATUS and prints TEXT. NAME: what is tried; no digit first
 
 work_without_gnuplot()
 {

@@ -125,7 +125,7 @@ TEST(every_system_has_the_same_bits)
     student_task_close(task);
 }
 
-/* A student learns, and its gradient noise scale lies between 10 and 10000 samples. */
+/* A student learns, and its gradient noise scale, unless unknown, lies between 10 and 10000 samples. */
 TEST(a_student_learns)
 {
     for (uint64_t seed = 1; seed <= 3; seed++)

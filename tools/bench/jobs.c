@@ -111,19 +111,21 @@ char *jobs_bin(void)
 struct ending jobs_lab(const char *lab, const char *said, const char *format, ...)
 {
     enum { WORDS_MOST = 32 };
-    char *bin = jobs_bin(), *program = memory_text("%s/%s", bin, lab), *words;
+    char *bin = jobs_bin(), *program = memory_text("%s/%s", bin, lab);
     va_list values;
     va_start(values, format);
-    if (vasprintf(&words, format, values) < 0)
-        die(STATUS_WRONG, "out of memory");
+    char *words = memory_vtext(format, values);
     va_end(values);
     double began = 0;
     pid_t child = start(&began);
     if (child == 0) {
         char *argv[WORDS_MOST] = { program };
         int count = 1;
-        for (char *word = strtok(words, "\n"); word && count < WORDS_MOST - 1; word = strtok(NULL, "\n"))
+        for (char *word = strtok(words, "\n"); word; word = strtok(NULL, "\n")) {
+            if (count == WORDS_MOST - 1)
+                die(STATUS_WRONG, "a job of the benchmark has more than %d words; raise WORDS_MOST", WORDS_MOST - 2);
             argv[count++] = word;
+        }
         freopen("/dev/null", "r", stdin);
         freopen(said ? said : "/dev/null", "w", stdout);
         dup2(STDOUT_FILENO, STDERR_FILENO);

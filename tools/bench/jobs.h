@@ -15,7 +15,7 @@ struct ranks_job {
 
 /* Run the job bench_starts() times, each in new processes, and add a row per pair that it measured; none if it cannot run here. A
  * start counts by its medians: turns within a process are more alike than processes, whose code and memory have other addresses.
- * All functions of this header end the program with STATUS_WRONG if a process fails that may not. */
+ * All functions of this header that start a process end the program with STATUS_WRONG if it fails, except jobs_lab() with `said`. */
 void jobs_add_rows(struct bench *bench, const struct ranks_job *job);
 
 /* Resources used by a process and all its children, from start to end. */
@@ -31,7 +31,7 @@ struct ending jobs_run(const struct bench *bench, const struct ranks_job *job);
 /* Return the folder of this program and of the labs, build/bin. Free it. */
 char *jobs_bin(void);
 
-/* Run a lab with these arguments, one a line. Write its output to the file `said`; it may then fail. NULL: discard it. */
+/* Run a lab. `format` gives its arguments, one a line. `said`: a file for its output, and the lab may fail; NULL: discard the output. */
 struct ending jobs_lab(const char *lab, const char *said, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -46,8 +46,9 @@ void rows_tell(struct rows *rows, const char *key, const char *value);
 /* Print a heading above the next rows. */
 void rows_heading(const char *title);
 
-/* Two things compared, in seconds or another unit: starts (count), of which ours[i] and reference[i] are a pair. */
 enum { BENCH_STARTS_MOST = 1000 };
+
+/* Two things compared, in seconds or another unit: starts (count), of which ours[i] and reference[i] are a pair. */
 struct compared {
     char *what;         /* made by memory_text() */
     const char *beside; /* NULL: nothing to add about the reference */

@@ -1,4 +1,5 @@
 #include "base/die.h"
+#include "base/memory.h"
 #include "spans_parts.h"
 
 #include <stdarg.h>
@@ -6,13 +7,10 @@
 
 void spans_file_refuse(const struct spans_file *file, int line, const char *format, ...)
 {
-    char *text = NULL;
     va_list words;
     va_start(words, format);
-    if (vasprintf(&text, format, words) < 0)
-        text = NULL;
+    const char *reason = memory_vtext(format, words);
     va_end(words);
-    const char *reason = text ? text : "cannot be understood";
     if (line == 0)
         die(STATUS_USAGE, "%s: %s", file->path, reason);
     die(STATUS_USAGE, "%s:%d: %s", file->path, line, reason);

@@ -23,7 +23,7 @@ struct trace_clocks {
     double error;          /* seconds by which two clocks may still differ */
     double largest_offset; /* seconds */
     bool are_one;          /* all ranks have one clock, of one host */
-    bool are_kernels;      /* the offsets are those of the ends of NCCL's kernels */
+    bool are_kernels;      /* the offsets come from the ends of NCCL's kernels */
 };
 
 /* Estimate the offsets, and shift all calls of the job's collectives and all phases to the first rank's clock. */

@@ -10,7 +10,7 @@ struct number {
     bool has_unit;     /* ms, %, MB, … or × follows, also behind a range: both numbers of "14 to 19 ms" */
     bool
         is_name; /* part of a date, a version, a name (#252, "PyTorch 2.10"), a year, or 95 of "95 % interval": no quantity */
-    bool is_count; /* a whole number up to 12 without a unit, or of KiB, MiB, GiB: chosen sizes */
+    bool is_count; /* a whole number up to 12 without a unit, or of KiB, MiB, GiB: a chosen size, not measured */
 };
 
 /* Find the next number in prose from byte *at, and set *at behind it. Return false if the text has no other. */

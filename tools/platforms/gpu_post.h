@@ -12,7 +12,7 @@
  *             samples of the plain loader
  *
  * The last line rests on an assumption that the post does not make: those two steps wait for their two workers. Two facts support it:
- * data_workers4 steps in `step` with the baseline's model and batch when its batch is there, in 62 % of the baseline's step; and that
+ * data_workers4 steps in `step` with the baseline's model and batch when its batch is there, in 62 % of the baseline's step; and
  * the line predicts kernel_fp32 and kernel_bf16, of half the larger batch, although these train another model. The post shows no
  * single steps of these four, so it stays an assumption. */
 #ifndef LOCKSTEP_GPU_POST_H
