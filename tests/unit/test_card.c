@@ -569,15 +569,28 @@ TEST(a_card_is_scaled_to_a_probe)
 /* Where a probe finds only all-reduces far off, the rest of the card stays: local steps and own costs may have taken most of its time. */
 TEST(a_card_whose_all_reduces_alone_changed_keeps_the_rest)
 {
-    const struct card card = card_here();
+    struct card card = card_here();
     struct card_probe probe = card_usual(&card);
     char why[CARD_NAME];
     probe.passes *= 1.2;
     probe.transfer *= 2.4;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_SUMS_OUTDATED);
     assert_string_equal(why, "an all-reduce of the gradients takes 140 % longer");
+    static const struct own_cost costs[] = { { "block_sum_s", OWN_COLLECTIVE, "", "s", 1, 0, NULL, 0 },
+                                             { "disk_s", OWN_STAYS, "", "s", 1, 0, NULL, 0 },
+                                             { "page_s", OWN_SECONDS, "", "s", 1, 0, NULL, 0 },
+                                             { "copies_per_s", OWN_RATE, "", "s", 1, 0, NULL, 0 },
+                                             { 0 } };
+    own_costs_make_room(&card.own, costs);
+    for (int i = 0; i < card.own.count; i++)
+        card.own.at[i].value = 6;
     const struct card rest = card_without_sums(&card, probe);
     assert_int_equal(rest.collectives.count, 0);
+    assert_true(isnan(card_cost(&rest, "block_sum_s"))); /* of the network as it was */
+    assert_near(card_cost(&rest, "disk_s"), 6, 1e-12);
+    const double longer = card_cost(&rest, "page_s") / 6; /* as the whole step, most of which are passes */
+    assert_true(longer > 1.1 && longer < 1.2);
+    assert_near(card_cost(&rest, "copies_per_s"), 6 / longer, 1e-12);
     assert_true(rest.reference.transfer <= 0 && !p2p_cost_is_known(&rest.p2p));
     for (int term = 0; term < COST_TERMS; term++)
         assert_true(fabs(rest.alone.passes.term[term] - 1.2 * card.alone.passes.term[term]) < 1e-12);
