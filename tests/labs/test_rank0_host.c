@@ -87,6 +87,25 @@ TEST(two_late_ranks_share_cores_with_the_others)
     assert_predicted(&o, &card, 36 + 8 + 10);
 }
 
+/* Two ranks that update at once take 6 ms each, because they share the memory; apart, 4 ms. */
+TEST(without_a_barrier_updates_do_not_share_the_memory)
+{
+    struct card card = round_card(2, 2);
+    card.together.update = 6e-3;
+    struct options o = host(STALL_SLEEP, 20);
+    o.run.ranks = 2;
+    assert_predicted(&o, &card, 16 + 6 + 10 + 20 + 0.5);
+    o.has_barrier = false;
+    assert_predicted(&o, &card, 16 + 4 + 10 + 20);
+    o.period = 2; /* in every second step both update at once */
+    assert_predicted(&o, &card, 16 + 5 + 10 + 10);
+    o.period = 1;
+    o.host_ms = 3; /* half as long as an update */
+    assert_predicted(&o, &card, 16 + 5 + 10 + 3);
+    o.is_spread = true; /* over both ranks, which stay side by side */
+    assert_predicted(&o, &card, 16 + 6 + 10 + 1.5);
+}
+
 TEST(one_rank_does_not_wait)
 {
     struct card card = round_card(1, 4);
