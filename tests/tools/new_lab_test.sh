@@ -13,7 +13,7 @@ folder=$(realpath -m "$3")/new_lab
 name=98_trial
 rm -rf "$folder"
 mkdir -p "$folder"
-(cd "$source" && tar -c --exclude=./build --exclude=./results --exclude=./.git .) | tar -x -C "$folder"
+(cd "$source" && tar -c --exclude='./build*' --exclude=./results --exclude=./.git .) | tar -x -C "$folder"
 cd "$folder" || exit 1
 
 exits 2 tools/new_lab
