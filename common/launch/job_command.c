@@ -187,8 +187,8 @@ static struct job_command smpirun_command(const struct launch *launch)
         NULL,
     };
     const struct platform *platform = launch->platform;
+    refuse_many_mappings(launch); /* before the room in /tmp, of which fewer ranks need less */
     refuse_full_tmp(launch);
-    refuse_many_mappings(launch);
     keep_pages();
     struct job_command c = { .hosts = write_hosts(platform, count_processes(launch)), .scratch.lock = -1 };
     add_word(&c, memory_text("smpirun"));

@@ -54,6 +54,8 @@ void *__wrap_malloc(size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *memory);
+int __real_vasprintf(char **text, const char *format, va_list arguments);
+int __wrap_vasprintf(char **text, const char *format, va_list arguments);
 
 static void *keep(void *memory)
 {
@@ -77,6 +79,15 @@ static void forget(const void *memory)
 void *__wrap_malloc(size_t size)
 {
     return keep(__real_malloc(size));
+}
+
+/* A text that memory_text() makes. */
+int __wrap_vasprintf(char **text, const char *format, va_list arguments)
+{
+    const int length = __real_vasprintf(text, format, arguments);
+    if (length >= 0)
+        keep(*text);
+    return length;
 }
 
 void *__wrap_realloc(void *memory, size_t size)

@@ -90,8 +90,8 @@ if [ $# -gt 1 ] && command -v nm >/dev/null; then
     [ -z "$found" ] || complain "what simulated ranks have their own of is called in files that know the world" "$found"
 fi
 
-# Programs that only read files start without MPI: under Debian 13 its libraries take 0.15 s to load.
-if [ $# -gt 1 ] && command -v readelf >/dev/null; then
+# Programs that only read files start without MPI: under Debian 13 its libraries take 0.15 s to load. A build with a sanitizer links it to all.
+if [ $# -gt 1 ] && command -v readelf >/dev/null && ! readelf -d "$2/bin/report" | grep -qE 'NEEDED.*lib[at]san'; then
     for tool in blame claims lesson_numbers make_shards report scale; do
         found=$(readelf -d "$2/bin/$tool" | grep -E 'NEEDED.*libmpi' || true)
         [ -z "$found" ] || complain "a tool that reads files needs no MPI" "$tool: $found"
