@@ -97,7 +97,6 @@ static void choose_batch(void *argument)
 static void run_pass(void *argument)
 {
     struct bench *bench = argument;
-    shape_bench_update(bench->shapes);
     shape_bench_passes(bench->shapes);
 }
 
