@@ -35,7 +35,7 @@ static double update_seconds(const struct options *o, const struct card *card, i
 {
     const int ranks = o->run.ranks;
     const double together = card_local(card, ranks).update;
-    if (ranks == 1 || o->has_barrier || o->in_helper || o->is_spread || !(together > 0))
+    if (o->has_barrier || o->in_helper || o->is_spread || !(together > 0))
         return together;
     const double apart = card_local(card, rank == 0 ? 1 : ranks - 1).update,
                  share = fmin(1, host_seconds(o, 0) / together) / o->period;

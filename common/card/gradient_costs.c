@@ -102,7 +102,7 @@ double rounding_large_seconds(const struct card *card, double bytes)
     return cost_of(card, "round_large_byte_s", bytes, 3);
 }
 
-/* --- sums of what was just written, and of bf16 -------------------------------------------------------------------- */
+/* --- sums of bf16, and of new memory ------------------------------------------------------------------------------- */
 
 double seconds_of_last(struct world *together, double mine)
 {
@@ -115,25 +115,18 @@ double seconds_of_last(struct world *together, double mine)
     return least;
 }
 
-double written_collective_seconds(struct world *together, struct collective *collective, struct collective_op op,
-                                  float *values, size_t count)
-{
-    device_fill(values, 0, count);
-    device_wait();
-    world_barrier(together);
-    const double began = world_now();
-    collective_run(collective, op);
-    device_wait();
-    return world_now() - began;
-}
-
-/* Sum `values`, whose bytes are of this type. Return this rank's seconds. */
+/* Write `values`, whose bytes are of this type, and sum them at once. Return this rank's seconds of the sum. */
 static double sum_seconds(struct world *together, struct collective *collective, enum element_type type, float *values,
                           size_t bytes)
 {
     const size_t count = bytes / (type == TYPE_BF16 ? sizeof(uint16_t) : sizeof *values);
-    return written_collective_seconds(together, collective, all_reduce(type, values, values, count), values,
-                                      bytes / sizeof *values);
+    device_fill(values, 0, bytes / sizeof *values);
+    device_wait();
+    world_barrier(together);
+    const double began = world_now();
+    collective_run(collective, all_reduce(type, values, values, count));
+    device_wait();
+    return world_now() - began;
 }
 
 /* Return the seconds per byte that a sum takes beyond one of kept floats. Both take turns. A median of this rank's differences. 0: a rank

@@ -1,14 +1,12 @@
 /* gradient_costs: own costs (own_cost.h) of what several labs do to gradients beside the model's passes and its update: adding up
- * micro-batches, rounding to bf16 and back, starting a sum, summing bf16 or a new buffer. A lab that lists the rows has them on its card. A modelled machine, whose
- * hosts do not compute, adds and rounds in no time unless its platform says otherwise. */
+ * micro-batches, rounding to bf16 and back, starting a sum, summing bf16 or a new buffer. A lab that lists the rows has them on its card. A
+ * modelled machine, whose hosts do not compute, adds and rounds in no time unless its platform says otherwise. */
 #ifndef LOCKSTEP_GRADIENT_COSTS_H
 #define LOCKSTEP_GRADIENT_COSTS_H
 
 #include "card/own_cost.h"
 
 struct card;
-struct collective;
-struct collective_op;
 
 enum gradient_work { GRADIENT_ADD, GRADIENT_ROUND, GRADIENT_ROUND_LARGE };
 
@@ -24,11 +22,6 @@ double fresh_sum_measure(const struct own_where *where, int which);
 /* all of `together`: return the shortest of the ranks' seconds in a collective, which are those of the rank that began last. So no clocks of
  * different hosts are compared. */
 double seconds_of_last(struct world *together, double mine);
-
-/* all of `together`: write `values` (count), which the operation sends, and run it at once: its data is in a cache. Return this rank's
- * seconds. */
-double written_collective_seconds(struct world *together, struct collective *collective, struct collective_op op,
-                                  float *values, size_t count);
 
 /* clang-format off */
 /* Rows of a lab's table. Memory: three arrays of gradients, or a large message as floats and as bf16; a kept and a new buffer, each half a large

@@ -14,12 +14,12 @@ struct world;
 
 /* Ways in which a cost follows the machine's speed (drift.h). Probes measure each cost again by itself (own_probe.h): where other
  * programs, or guests of a virtual machine's host, share caches or a core's units, one kind of work slows down and another does not. */
+/* All simulated ranks measure a collective, one alone the other kinds. No probe repeats it there: a simulated network stays as it is. */
 enum own_cost_kind {
-    OWN_SECONDS, /* seconds of work on a core */
-    OWN_RATE,    /* units of such work per second */
-    OWN_COLLECTIVE, /* seconds of a collective, which depend on when each rank calls it. All simulated ranks measure it (one alone measures
-                       the other kinds), and no probe repeats it there: a simulated network stays as it is */
-    OWN_STAYS /* anything else, such as a disk: it is not measured again */
+    OWN_SECONDS,    /* seconds of work on a core */
+    OWN_RATE,       /* units of such work per second */
+    OWN_COLLECTIVE, /* seconds of a collective, which depend on when each rank calls it */
+    OWN_STAYS       /* anything else, such as a disk: it is not measured again */
 };
 
 /* Setting of a measurement: all ranks of `together` measure at once and train `workload`; only the batch size of `run` counts. `steps`:
@@ -40,11 +40,11 @@ struct own_cost {
     const char *unit; /* the printed unit, and how many of them the value 1 is: "ns", 1e9 */
     double units;
     double bytes; /* memory that measure() opens on a rank */
-    /* Return this rank's value; a median of several is best. It is called in several turns, so it may be brief: hundredths of a second. All ranks of
-     * `together` measure at once: those that have a core of their own; a simulated collective, all ranks. NaN if this machine cannot do it. It depends on machine,
-     * model and batch size, never on the lab's options, because a later run with other options takes it from the file. Its core
-     * begins at full frequency: one that multiplies matrices ends with frequency_recover() (frequency.h) where the lab's other costs
-     * depend on that. */
+    /* Return this rank's value; a median of several is best. It is called in several turns, so it may be brief: hundredths of a second.
+     * All ranks of `together` measure at once: those that have a core of their own; a simulated collective, all ranks. NaN if this machine
+     * cannot do it. It depends on machine, model and batch size, never on the lab's options, because a later run with other options takes
+     * it from the file. Its core begins at full frequency: one that multiplies matrices ends with frequency_recover() (frequency.h) where
+     * the lab's other costs depend on that. */
     double (*measure)(const struct own_where *where, int which);
     int which; /* argument of measure(), so that rows may share a function */
 };
