@@ -25,9 +25,9 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
  * compute alone. NULL is allowed. */
 void probe_rank_alone(struct probe *probe);
 
-/* Run a warm-up lap before each local step from now on: cases train another model than the probe's, and leave theirs in the caches.
- * Without it local steps of lab 10 took 9 % longer than those of its cases (two real ranks, Intel Xeon, 2026-11-28). Simulated ranks take
- * turns, which empties caches in any case. NULL is allowed. */
+/* Run a warm-up lap before each local step from now on: cases train another model or other batches than the probe's, and leave theirs in
+ * the caches. Without it local steps of lab 10 took 9 % longer than those of its cases (two real ranks, Intel Xeon, 2026-11-28).
+ * Simulated ranks take turns, which empties caches in any case. NULL is allowed. */
 void probe_warm_up(struct probe *probe);
 
 /* Return the size of the larger all-reduce that probes of a lab with these uses measure besides, in bytes: a part of the largest that the

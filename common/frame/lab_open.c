@@ -198,7 +198,7 @@ static struct trainer *open_trainer(const struct lab *lab)
     const struct workload *workload = workload_of(lab->base);
     const int most = lab_spec_most_samples(lab->spec, lab->base);
     if (lab->spec->own_batches)
-        return trainer_open_for(workload, &lab->run, lab->spec->own_batches(lab->base));
+        return trainer_open_for(workload, &lab->run, lab_spec_batches(lab->spec, lab->base));
     if (!lab->spec->opens_models)
         return trainer_open(workload, &lab->run, most);
     struct loader *loader = loader_open(workload, &lab->run, most);
@@ -250,8 +250,7 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->compared = cases_common_steps(&lab->cases);
     lab->trainer = open_trainer(lab);
     ledger_override_owner(MEMORY_MEASURING);
-    lab->probe =
-        probe_open(&lab->card, lab->world, workload_of(base), &lab->run, spec->own_batches ? NULL : lab->trainer);
+    lab->probe = probe_open(&lab->card, lab->world, workload_of(base), &lab->run, lab->trainer);
     if (spec->own_batches || spec->opens_models)
         probe_warm_up(lab->probe);
     const struct card_uses uses = lab_spec_uses(spec, base);

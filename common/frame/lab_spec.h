@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "card/card.h"
 #include "card/predict.h"
+#include "model/loader.h"
 #include "model/tokens.h"
 #include "model/workload.h"
 #include "options/options.h"
@@ -146,6 +147,13 @@ static inline const struct workload *workload_of(const struct options *options)
 static inline int lab_spec_most_samples(const struct lab_spec *spec, const struct options *options)
 {
     return spec->most_samples ? spec->most_samples(options) : ((const struct run *)options)->batch_size;
+}
+
+/* Largest batch of a trainer without a loader: the lab's own and the run's usual one, which probes train with. */
+static inline struct batch_most lab_spec_batches(const struct lab_spec *spec, const struct options *options)
+{
+    return batch_most_of(spec->own_batches(options),
+                         loader_most(workload_of(options), lab_spec_most_samples(spec, options)));
 }
 
 static inline bool lab_spec_has_other_job(const struct lab_spec *spec, const struct options *options)

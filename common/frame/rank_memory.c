@@ -12,16 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Estimate what probes of the machine keep. In a lab with own batches they have a trainer of their own. */
+/* Estimate what probes of the machine keep beside the trainer. */
 static struct memory_estimate probes(const struct lab_spec *spec, const struct options *base, bool is_simulated)
 {
     const struct workload *workload = workload_of(base);
     const struct run *run = (const struct run *)base;
     const struct card_uses uses = lab_spec_uses(spec, base);
     struct memory_estimate memory = probe_memory(workload, run);
-    if (spec->own_batches)
-        memory = memory_estimate_add(
-            memory, trainer_memory_for(workload, loader_most(workload, lab_spec_most_samples(spec, base))));
     memory.of[MEMORY_MEASURING] += probe_larger_bytes(&uses, workload, run->ranks, is_simulated);
     return memory_estimate_owned(memory, MEMORY_MEASURING);
 }
@@ -31,8 +28,8 @@ struct memory_estimate rank_memory_estimate(const struct lab_spec *spec, const s
     const struct workload *workload = workload_of(base);
     const struct run *run = (const struct run *)base;
     const int most = lab_spec_most_samples(spec, base);
-    struct memory_estimate memory =
-        spec->own_batches ? trainer_memory_for(workload, spec->own_batches(base)) : trainer_memory(workload, run, most);
+    struct memory_estimate memory = spec->own_batches ? trainer_memory_for(workload, lab_spec_batches(spec, base))
+                                                      : trainer_memory(workload, run, most);
     if (spec->opens_models)
         memory = memory_estimate_add(
             loader_memory(workload, run, most),
