@@ -77,7 +77,7 @@ int lab_close(struct lab *lab)
         bytes = run_results_bytes(lab->results);
     world_broadcast(lab->world, &bytes, sizeof bytes);
     world_set_timeout(lab->world, timeout_to_write(&lab->run, bytes));
-    int wrong = is_first ? run_results_print(lab->results, lab->schedule.began) : 0;
+    int wrong = is_first ? run_results_print(lab->results, lab->world, lab->schedule.began) : 0;
     if (is_first)
         flight_recorder_end(world_recorder(lab->world)); /* the results are in place, even if a rank dies now */
     world_park(lab->world); /* writing and drawing take seconds, and may need the cores of all ranks */

@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "frame/blind.h"
 #include "frame/placement.h"
+#include "launch/flight_recorder.h"
 #include "launch/job.h"
 #include "report/guess.h"
 #include "report/lanes.h"
@@ -359,7 +360,7 @@ void run_results_memory(struct run_results *a, struct rss_peaks most)
     a->memory = most;
 }
 
-int run_results_print(struct run_results *a, double began)
+int run_results_print(struct run_results *a, struct world *world, double began)
 {
     struct report *r = &a->report;
     r->has_intervals = !a->of.run->quick && r->outcomes[0].stats.rounds > 2;
@@ -392,6 +393,8 @@ int run_results_print(struct run_results *a, double began)
     int traced_steps = trace_write(r);
     put_card_copy(a);
     guess_keep(r, a->of.run->out);
+    if (flight_recorder_is_stopped(world_recorder(world)))
+        world_stand_still(world);
     file_set_commit(&a->files);
     show(a, began, traced_steps);
     if (first)

@@ -59,8 +59,8 @@ void run_results_memory(struct run_results *results, struct rss_peaks most);
 size_t run_results_bytes(const struct run_results *results);
 
 /* Write all tables, put them in place together, and print the summary. The first block began at `began` of world_wall(). Returns
- * the failed checks of all cases. */
-int run_results_print(struct run_results *results, double began);
+ * the failed checks of all cases. In a job that its supervisor ends it stands still instead of putting tables in place. */
+int run_results_print(struct run_results *results, struct world *world, double began);
 
 /* Return the placement_label() of this program's ranks. */
 const char *run_results_label(int ranks);

@@ -55,7 +55,7 @@ struct flight_recorder {
         atomic_ulong heartbeats;
         _Atomic double timeout;
         _Atomic double planted; /* moment at which a rank made a mistake on purpose; 0: none did */
-        atomic_int has_ended;
+        atomic_int has_ended, is_stopped;
         struct rank_slot slot[RANKS_MOST];
     } * page;
 };
@@ -272,6 +272,17 @@ void flight_recorder_end(struct flight_recorder *recorder)
 {
     if (recorder)
         atomic_store(&recorder->page->has_ended, 1);
+}
+
+void flight_recorder_stop(struct flight_recorder *recorder)
+{
+    if (recorder)
+        atomic_store(&recorder->page->is_stopped, 1);
+}
+
+bool flight_recorder_is_stopped(const struct flight_recorder *recorder)
+{
+    return recorder && atomic_load(&recorder->page->is_stopped);
 }
 
 struct heartbeat flight_recorder_read(const struct flight_recorder *recorder)

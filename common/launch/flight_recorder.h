@@ -40,6 +40,11 @@ void flight_recorder_heartbeat(struct flight_recorder *recorder); /* keeps the t
 /* Record that the job reached its end, with right or wrong results. A launcher's exit status 0 does not prove that. */
 void flight_recorder_end(struct flight_recorder *recorder);
 
+/* Record that the supervisor ends the job. Ranks may go on for a while: mpirun wakes stopped ranks a second before it ends them. Their
+ * results then no longer count, because the supervisor has said that earlier ones stay. */
+void flight_recorder_stop(struct flight_recorder *recorder);
+bool flight_recorder_is_stopped(const struct flight_recorder *recorder);
+
 /* Longest normal time between two checks for heartbeats, which are at most a second apart. A longer gap means that the checking
  * process was stopped, perhaps with all ranks (a paused container). Such a gap does not count towards the timeout. */
 enum { FLIGHT_RECORDER_PAUSE_S = 4 };

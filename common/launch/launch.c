@@ -115,6 +115,7 @@ static void end_job(struct job *job, int signal, char *message)
     free(job->diagnosis);
     job->diagnosis = message;
     job->diagnosed = now();
+    flight_recorder_stop(job->recorder);
     kill(job->child, SIGTERM);
 }
 
