@@ -37,8 +37,7 @@ struct collective {
     enum check check;
     struct check_failures wrong;
     struct kept_terms kept; /* of the operation that runs */
-    struct operation last;  /* that runs, or ran last; its count is 0 once it was checked */
-    struct operation barrier;
+    struct operation last;  /* count is 0 once it was checked */
     struct group *last_group;
     const struct kept_terms *last_kept;
     struct started started[COLLECTIVE_STARTED_MOST];
@@ -145,20 +144,18 @@ HOT static struct group *group_of(struct collective *c, const struct collective_
     return op->group ? (struct group *)(uintptr_t)op->group : &c->all; /* one of c->group, which are not const */
 }
 
-/* Fill in the next operation of a group in the place where it stays. */
-HOT static void next_operation(struct operation *operation, const struct collective *c, struct group *group,
-                               const struct collective_op *op)
+HOT static struct operation next_operation(struct collective *c, struct group *group, const struct collective_op *op)
 {
-    operation->op = *op;
-    operation->call = (struct collective_call){ .kind = op->kind,
-                                                .opened = c->opened,
-                                                .group = group->number,
-                                                .members = group->members,
-                                                .sequence = group->sequence++,
-                                                .ranks = group->ranks,
-                                                .step = c->spans ? c->spans->step : -1,
-                                                .bucket = op->bucket,
-                                                .bytes = op_bytes(op, group->ranks) };
+    return (struct operation){ .op = *op,
+                               .call = { .kind = op->kind,
+                                         .opened = c->opened,
+                                         .group = group->number,
+                                         .members = group->members,
+                                         .sequence = group->sequence++,
+                                         .ranks = group->ranks,
+                                         .step = c->spans ? c->spans->step : -1,
+                                         .bucket = op->bucket,
+                                         .bytes = op_bytes(op, group->ranks) } };
 }
 
 HOT static struct span *begin_span(struct collective *c, const struct group *group, const struct operation *operation)
@@ -172,7 +169,7 @@ HOT static struct span *begin_span(struct collective *c, const struct group *gro
     return span;
 }
 
-/* Keep the terms that the check needs. */
+/* Keep the terms that the check needs. A barrier has none, and leaves those of the operation before for collective_check_last(). */
 HOT static void keep_terms(const struct collective *c, struct kept_terms *kept, struct group *group,
                            const struct collective_op *op)
 {
@@ -199,8 +196,7 @@ HOT static void operation_ended(struct collective *c, struct group *group, const
 {
     if (operation->op.kind == BARRIER)
         return;
-    if (operation != &c->last)
-        c->last = *operation;
+    c->last = *operation;
     c->last_group = group;
     c->last_kept = kept;
     if (c->check == CHECK_EACH)
@@ -241,24 +237,22 @@ void collective_compare(struct collective *c, bool is_on)
 HOT void collective_run(struct collective *c, struct collective_op op)
 {
     struct group *group = group_of(c, &op);
-    /* A barrier has no terms, and leaves the operation before for collective_check_last(). */
-    struct operation *operation = op.kind == BARRIER ? &c->barrier : &c->last;
-    next_operation(operation, c, group, &op);
-    struct span *span = begin_span(c, group, operation);
+    struct operation operation = next_operation(c, group, &op);
+    struct span *span = begin_span(c, group, &operation);
     keep_terms(c, &c->kept, group, &op);
-    note_call(c, &operation->call);
-    flight_recorder_enter(c->recorder, &operation->call);
+    note_call(c, &operation.call);
+    flight_recorder_enter(c->recorder, &operation.call);
     if (c->is_apart)
         world_stand_still(c->world);
     double start = device_record_event();
-    run_operation(c, group, operation);
+    run_operation(c, group, &operation);
     double end = device_record_event();
     flight_recorder_leave(c->recorder);
     if (span) {
         span->start = span->entered = start;
         span->end = end;
     }
-    operation_ended(c, group, operation, &c->kept);
+    operation_ended(c, group, &operation, &c->kept);
 }
 
 int collective_start(struct collective *c, struct collective_op op)
@@ -271,12 +265,12 @@ int collective_start(struct collective *c, struct collective_op op)
     struct group *group = group_of(c, &op);
     struct started *s = &c->started[ticket];
     *s = (struct started){
+        .operation = next_operation(c, group, &op),
         .group = group,
         .kept = s->kept,
         .is_open = true,
         .progressed = engine_runs_alone(),
     };
-    next_operation(&s->operation, c, group, &op);
     keep_terms(c, &s->kept, group, &op);
     s->span = begin_span(c, group, &s->operation);
     if (s->span)

@@ -145,7 +145,7 @@ if start; then
     no_half_file_is_left
 fi
 
-fault="a rank hangs" # the run's time is over when the rank goes on: mpirun lets it, for a second, before it ends it
+fault="a rank hangs" # past the run's time: mpirun wakes the rank a second before it ends it, but the run must not write results then
 if start --deadline-s $deadline --seconds $((5 * patience)); then
     kill -STOP "${ranks[-1]}"
     ends 1 22 "$late"
