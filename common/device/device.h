@@ -47,9 +47,9 @@ bool device_is_asynchronous(void);
 
 /* --- time -------------------------------------------------------------------------------------------------------- */
 
-/* Record an event after all work enqueued so far. On a CPU, return its time: now, in seconds on the world's clock. On a
- * GPU, return a negative handle. device_event_seconds() returns the handle's time after device_wait() has returned,
- * until the next device_clock_sync_begin(). */
+/* Record an event after all work enqueued so far. On a CPU, return a stamp of now (world/stamps.h), on a GPU a negative handle.
+ * device_event_seconds() returns its time on the world's clock, in seconds; that of a handle after device_wait() has returned, until the
+ * next device_clock_sync_begin(). */
 double device_record_event(void);
 double device_event_seconds(double moment);
 

@@ -3,7 +3,7 @@
 
 #include "base/die.h"
 #include "base/hot.h"
-#include "world/world.h"
+#include "world/stamps.h"
 
 #include <math.h>
 
@@ -23,12 +23,12 @@ const char *device_about(void)
 
 HOT double device_record_event(void)
 {
-    return world_now();
+    return stamp_now();
 }
 
 double device_event_seconds(double moment)
 {
-    return moment;
+    return stamp_seconds(moment);
 }
 
 void device_reserve_events(size_t moments)
@@ -42,15 +42,17 @@ HOT void device_wait(void)
 
 void device_clock_sync_begin(void)
 {
+    stamps_begin();
 }
 
 void device_clock_sync_end(void)
 {
+    stamps_end();
 }
 
 double device_clock_error(void)
 {
-    return 0;
+    return stamps_error();
 }
 
 bool device_is_asynchronous(void)

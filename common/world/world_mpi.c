@@ -9,6 +9,7 @@
 #include "launch/job.h"
 #include "options/algorithm.h"
 #include "world/hosts.h"
+#include "world/stamps.h"
 #include "world/watchdog.h"
 
 #include <sched.h>
@@ -87,6 +88,7 @@ static void abort_all(void)
 struct world *world_open(double timeout)
 {
     set_defaults();
+    stamps_open();
     struct watchdog *watchdog = watchdog_open(!job_is_watched(), timeout);
     int provided = 0;
     /* Without a supervisor, the watchdog's thread may have to call MPI_Abort() while the rank is in another call. */

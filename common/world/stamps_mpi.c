@@ -1,0 +1,114 @@
+#include "world/stamps.h"
+
+#include "base/files.h"
+#include "base/hot.h"
+#include "world/world.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+/* Comparisons less than this many seconds apart do not tell the counter's rate. */
+static const double APART_S = 1e-3;
+
+struct comparison {
+    double count, time, error;
+};
+
+/* The process's counter. A static variable, because a process has one, and stamp_now() takes no argument. */
+static struct {
+    bool is_counter;
+    uint64_t origin;                     /* counts before stamps_open(); the others fit into a double */
+    struct comparison first, begin, end; /* by stamps_open(), stamps_begin() and stamps_end() */
+    double rate;                         /* seconds per count; 0: not known yet */
+} stamps;
+
+HOT static uint64_t read_counter(void)
+{
+#if defined(__x86_64__)
+    return __rdtsc();
+#else
+    return 0;
+#endif
+}
+
+static bool linux_trusts_counter(void)
+{
+#if defined(__x86_64__)
+    char *source = file_read("/sys/devices/system/clocksource/clocksource0/current_clocksource", NULL);
+    bool is_counter = source && strcmp(source, "tsc\n") == 0;
+    free(source);
+    return is_counter;
+#else
+    return false;
+#endif
+}
+
+HOT double stamp_now(void)
+{
+    return stamps.is_counter ? (double)(int64_t)(read_counter() - stamps.origin) : world_now();
+}
+
+static struct comparison compare(void)
+{
+    enum { TRIES = 16 };
+    struct comparison best = { .error = INFINITY };
+    for (int i = 0; i < TRIES; i++) {
+        double before = world_now(), count = stamp_now(), after = world_now();
+        if ((after - before) / 2 < best.error)
+            best = (struct comparison){ count, (before + after) / 2, (after - before) / 2 };
+    }
+    return best;
+}
+
+/* Take the counter's rate from two comparisons, if they are far enough apart. */
+static void learn_rate(const struct comparison *from, const struct comparison *to)
+{
+    if (to->time - from->time >= APART_S)
+        stamps.rate = (to->time - from->time) / (to->count - from->count);
+}
+
+void stamps_open(void)
+{
+    stamps.is_counter = linux_trusts_counter();
+    stamps.origin = read_counter();
+    stamps.first = stamps.begin = stamps.end = compare();
+}
+
+/* Begin with the rate since stamps_open(), which is more exact than that of a short block. */
+void stamps_begin(void)
+{
+    if (!stamps.is_counter)
+        return;
+    do {
+        stamps.begin = stamps.end = compare();
+        learn_rate(&stamps.first, &stamps.begin);
+    } while (stamps.rate <= 0);
+}
+
+void stamps_end(void)
+{
+    if (!stamps.is_counter)
+        return;
+    stamps.end = compare();
+    learn_rate(&stamps.begin, &stamps.end);
+}
+
+double stamp_seconds(double stamp)
+{
+    if (!stamps.is_counter)
+        return stamp;
+    if (stamps.rate <= 0)
+        stamps_begin();
+    return stamps.begin.time + (stamp - stamps.begin.count) * stamps.rate;
+}
+
+double stamps_error(void)
+{
+    return stamps.is_counter ? fmax(stamps.begin.error, stamps.end.error) : 0;
+}
