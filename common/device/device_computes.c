@@ -1,6 +1,8 @@
 /* Functions shared by devices that compute: no modelled costs, and no fake buffers. */
 #include "device/device.h"
 
+#include "base/hot.h"
+
 bool device_computes(void)
 {
     return true;
@@ -11,7 +13,7 @@ void device_seed(uint64_t seed)
     (void)seed;
 }
 
-void *device_fake_buffer(const void *memory, size_t bytes)
+HOT void *device_fake_buffer(const void *memory, size_t bytes)
 {
     (void)memory, (void)bytes;
     return NULL;

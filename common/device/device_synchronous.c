@@ -110,7 +110,7 @@ void device_graph_free(struct device_graph *graph)
     (void)graph;
 }
 
-bool device_is_host_accessible(void)
+HOT bool device_is_host_accessible(void)
 {
     return true;
 }
