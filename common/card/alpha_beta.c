@@ -146,6 +146,32 @@ static void cut_at(struct alpha_beta *link, double bytes)
     link->lines++;
 }
 
+void alpha_beta_single_out(struct alpha_beta *link, double bytes)
+{
+    const double from = 0.999 * bytes, upto = 1.001 * bytes;
+    int at = 0;
+    while (at < link->points && link->bytes[at] != bytes)
+        at++;
+    if (at == link->points || link->points == 1)
+        return;
+    struct alpha_beta others = { .ranks = link->ranks };
+    for (int i = 0; i < link->points; i++)
+        if (i != at)
+            alpha_beta_add(&others, link->bytes[i], link->seconds[i]);
+    alpha_beta_fit(&others);
+    cut_at(&others, from);
+    cut_at(&others, upto);
+    link->pieces = others.pieces;
+    link->lines = 0;
+    for (int i = 0; i < others.lines; i++) {
+        const struct alpha_beta_line *line = &others.line[i];
+        if (line->upto <= from || line->upto > upto)
+            link->line[link->lines++] = *line;
+        else if (line->upto == upto)
+            link->line[link->lines++] = (struct alpha_beta_line){ .upto = upto, .alpha = link->seconds[at] };
+    }
+}
+
 void alpha_beta_slow(struct alpha_beta *link, double times, double bytes, double beyond)
 {
     const double limit = bytes > 0 ? bytes : INFINITY;

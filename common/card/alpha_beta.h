@@ -11,7 +11,7 @@
 #define LOCKSTEP_ALPHA_BETA_H
 
 enum { ALPHA_BETA_POINTS_MOST = 20, ALPHA_BETA_PIECES_MOST = 4 };
-enum { ALPHA_BETA_LINES_MOST = ALPHA_BETA_POINTS_MOST + ALPHA_BETA_PIECES_MOST + 2 }; /* two: cuts of alpha_beta_slow */
+enum { ALPHA_BETA_LINES_MOST = ALPHA_BETA_POINTS_MOST + ALPHA_BETA_PIECES_MOST + 2 }; /* two: cuts of one function below */
 
 /* seconds = alpha + beta x bytes, for sizes from that of the line before; either may be negative */
 struct alpha_beta_line {
@@ -30,6 +30,10 @@ void alpha_beta_add(struct alpha_beta *link, double bytes, double seconds);
 
 /* Fit the pieces to the points, and make the lines. */
 void alpha_beta_fit(struct alpha_beta *link);
+
+/* Let a measured size stand for sizes within 0.1 % of it alone, because it was measured in another way than the others; the lines pass through
+ * these. Nothing happens if it was not measured. */
+void alpha_beta_single_out(struct alpha_beta *link, double bytes);
 
 /* Multiply the seconds of points and lines up to this many bytes by `times`, and what larger ones take beyond that size by `beyond`.
  * bytes 0: multiply all by `times`. */

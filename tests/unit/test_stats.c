@@ -462,6 +462,31 @@ TEST(measured_sizes_keep_their_seconds)
     }
 }
 
+/* A point of another kind, 1.4 times as long as its neighbours tell, bends no line but its own. */
+TEST(a_size_singled_out_stands_for_itself)
+{
+    enum { POINTS = ALPHA_BETA_POINTS_MOST };
+    static const double alpha = 1e-5, beta = 1e-10, times = 1.4;
+    for (int special = 0; special < POINTS; special++) {
+        struct alpha_beta link = { .ranks = 2 };
+        for (int i = 0; i < POINTS; i++) {
+            const double bytes = exp2(8 + i);
+            alpha_beta_add(&link, bytes, (alpha + beta * bytes) * (i == special ? times : 1));
+        }
+        const double bytes = exp2(8 + special);
+        alpha_beta_fit(&link);
+        alpha_beta_single_out(&link, bytes + 1); /* was not measured */
+        assert_near(alpha_beta_seconds(&link, bytes) / (alpha + beta * bytes), times, 1e-9);
+        alpha_beta_single_out(&link, bytes);
+        assert_int_equal(link.points, POINTS);
+        for (double at = 1; at < exp2(POINTS + 9); at *= 1.003) {
+            const double expected = (alpha + beta * at) * (at > 0.999 * bytes && at <= 1.001 * bytes ? times : 1);
+            assert_near(alpha_beta_seconds(&link, at) / expected, 1, 0.0011);
+        }
+        assert_near(alpha_beta_seconds(&link, bytes) / (alpha + beta * bytes), times, 1e-9);
+    }
+}
+
 TEST(nothing_measured_takes_no_time)
 {
     struct alpha_beta link = { .ranks = 1 };
