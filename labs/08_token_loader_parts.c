@@ -104,9 +104,12 @@ static struct piece next_piece(struct parts_files *files)
     return piece;
 }
 
-static char *map(struct piece piece)
+/* Map a piece; and its pages at once, if `is_populated`. Reading them would also let the processor know their addresses, which it does not
+ * know of the pages of a whole shard. */
+static char *map(struct piece piece, bool is_populated)
 {
-    char *memory = mmap(NULL, piece.bytes, PROT_READ, MAP_SHARED, piece.fd, piece.from);
+    char *memory =
+        mmap(NULL, piece.bytes, PROT_READ, MAP_SHARED | (is_populated ? MAP_POPULATE : 0), piece.fd, piece.from);
     if (memory == MAP_FAILED)
         die(STATUS_CANNOT, "cannot map %zu bytes to measure: %s", piece.bytes, strerror(errno));
     return memory;
@@ -175,20 +178,30 @@ static void populate(const struct bench *b)
     (void)*(volatile const char *)(b->memory + b->at);
 }
 
-/* Make a part of a batch: the first and the last one in turns. Both begin with a line of the caches, as a batch does. */
-static void widen(const struct bench *b)
+/* Make `tokens` of a batch, from the n-th one on. */
+static void widen_part(const struct bench *b, const char *from, size_t n, size_t tokens)
 {
     const struct widths widths = b->shape.widths;
-    const size_t tokens = b->bytes / (size_t)widths.in - 1;
-    const size_t others = b->shape.tokens > tokens ? b->shape.tokens - tokens : 0;
-    const size_t to = b->at / b->step % 2 * even(others * (size_t)widths.out);
-    const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer + b->at % b->room;
+    char *x = b->x + n * (size_t)widths.out, *y = b->y + n * (size_t)widths.out;
     if (b->part == PART_ELEMENT)
-        widen_elements(widths, from, b->x + to, b->y + to, tokens);
+        widen_elements(widths, from, x, y, tokens);
     else if (b->part == PART_LOOP)
-        widen_loop(widths, from, b->x + to, b->y + to, tokens);
+        widen_loop(widths, from, x, y, tokens);
     else
-        widen_block(widths, from, b->x + to, b->y + to, tokens);
+        widen_block(widths, from, x, y, tokens);
+}
+
+/* Make a part of a batch, behind the part before and then from the batch's first token again: each line of x and y was
+ * written a whole batch ago. Parts begin with a line of the caches, as a batch does. */
+static void widen(const struct bench *b)
+{
+    const size_t in = (size_t)b->shape.widths.in, tokens = b->bytes / in - 1;
+    const size_t whole = b->shape.tokens > tokens ? b->shape.tokens - b->shape.tokens % LINE : even(tokens);
+    const size_t first = b->at / b->step * even(tokens) % whole, end = whole - first;
+    const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer + b->at % b->room;
+    widen_part(b, from, first, tokens < end ? tokens : end);
+    if (end < tokens)
+        widen_part(b, from + end * in, 0, tokens - end);
 }
 
 /* Before an operation: read its tokens into the buffer, or those of several operations. */
@@ -301,11 +314,9 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     for (int turn = 0; turn < turns; turn++) {
         b.piece = next_piece(files);
         b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;
-        b.memory = map(b.piece);
+        b.memory = map(b.piece, is_mapped);
         b.file = part == PART_FREAD_MORE ? fdopen(dup(b.piece.fd), "rb") : NULL;
         b.at = 0;
-        for (size_t at = PAGE / 2; is_mapped && at < b.piece.bytes; at += PAGE) /* no line that the operation touches */
-            (void)*(volatile const char *)(b.memory + at);
         seconds[turn] = turn_seconds(&b);
         if (b.file)
             fclose(b.file);

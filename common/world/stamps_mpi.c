@@ -1,5 +1,6 @@
 #include "world/stamps.h"
 
+#include "base/die.h"
 #include "base/files.h"
 #include "base/hot.h"
 #include "world/world.h"
@@ -80,14 +81,15 @@ void stamps_open(void)
     stamps.first = stamps.begin = stamps.end = compare();
 }
 
-/* Begin with the rate since stamps_open(), which is more exact than that of a short block. */
+/* The first time, learn the rate since stamps_open(). Later the last block's rate holds until stamps_end(). */
 void stamps_begin(void)
 {
     if (!stamps.is_counter)
         return;
     do {
         stamps.begin = stamps.end = compare();
-        learn_rate(&stamps.first, &stamps.begin);
+        if (stamps.rate <= 0)
+            learn_rate(&stamps.first, &stamps.begin);
     } while (stamps.rate <= 0);
 }
 
@@ -95,7 +97,13 @@ void stamps_end(void)
 {
     if (!stamps.is_counter)
         return;
+    const double most = 0.01; /* relative change of the rate; clocks that are adjusted change by less */
     stamps.end = compare();
+    const double passed = stamps.end.time - stamps.begin.time,
+                 counted = (stamps.end.count - stamps.begin.count) * stamps.rate;
+    if (fabs(counted - passed) > most * passed + stamps.begin.error + stamps.end.error)
+        die(STATUS_CANNOT, "the processor counted %.3f s in %.3f s of the clock, as when a machine sleeps; start again",
+            counted, passed);
     learn_rate(&stamps.begin, &stamps.end);
 }
 

@@ -1,9 +1,21 @@
 /* test_stamps.c: test that stamps become times on world_now()'s clock. */
+#include "base/die.h"
+#include "support/ending.h"
 #include "support/unit.h"
 #include "world/stamps.h"
 #include "world/world.h"
 
 #include <stdlib.h>
+
+/* Seconds that the clock passed while the processor counted nothing. Static, because world_now() takes no argument. */
+static double slept;
+
+double __real_world_now(void);
+double __wrap_world_now(void);
+double __wrap_world_now(void)
+{
+    return __real_world_now() + slept;
+}
 
 enum { STAMPS = 2000 };
 
@@ -71,4 +83,29 @@ TEST(a_short_block_keeps_the_rate)
     }
     take_moments();
     assert_int_equal(count_wrong(stamps_error() + EARLY_S + 1e-4 * (moment[STAMPS - 1].after - moment[0].before)), 0);
+}
+
+static void sleep_in_a_block(const void *seconds)
+{
+    stamps_open();
+    stamps_begin();
+    world_spin(5e-3);
+    slept = *(const double *)seconds;
+    stamps_end();
+    exit(stamps_error() > 0 ? STATUS_RIGHT : STATUS_CANNOT); /* there is no counter to test */
+}
+
+/* Clocks are adjusted by less than a percent. A machine that sleeps may stop one of them, or begin it anew. */
+TEST(a_machine_that_slept_ends_the_run)
+{
+    static const double adjusted = 3e-5, asleep[] = { 0.5, -0.004, -30 };
+    const struct ending usual = ending_of(sleep_in_a_block, &adjusted);
+    if (usual.status == STATUS_CANNOT)
+        return;
+    assert_int_equal(usual.status, STATUS_RIGHT);
+    for (size_t i = 0; i < sizeof asleep / sizeof *asleep; i++) {
+        const struct ending ending = ending_of(sleep_in_a_block, &asleep[i]);
+        assert_int_equal(ending.status, STATUS_CANNOT);
+        assert_holds(ending.err, "as when a machine sleeps; start again");
+    }
 }
