@@ -14,8 +14,8 @@
 #include <x86intrin.h>
 #endif
 
-/* Comparisons less than this many seconds apart do not tell the counter's rate. */
-static const double APART_S = 1e-3;
+/* Comparisons less than this many times their errors apart do not tell the counter's rate. */
+static const double APART = 1e4;
 
 struct comparison {
     double count, time, error;
@@ -55,11 +55,13 @@ HOT double stamp_now(void)
     return stamps.is_counter ? (double)(int64_t)(read_counter() - stamps.origin) : world_now();
 }
 
+/* Try a few times; more often if others have the core in each try. */
 static struct comparison compare(void)
 {
-    enum { TRIES = 16 };
+    enum { TRIES = 16, TRIES_MOST = 1000 };
+    const double good = 1e-6; /* seconds */
     struct comparison best = { .error = INFINITY };
-    for (int i = 0; i < TRIES; i++) {
+    for (int i = 0; i < TRIES || (best.error > good && i < TRIES_MOST); i++) {
         double before = world_now(), count = stamp_now(), after = world_now();
         if ((after - before) / 2 < best.error)
             best = (struct comparison){ count, (before + after) / 2, (after - before) / 2 };
@@ -70,7 +72,7 @@ static struct comparison compare(void)
 /* Take the counter's rate from two comparisons, if they are far enough apart. */
 static void learn_rate(const struct comparison *from, const struct comparison *to)
 {
-    if (to->time - from->time >= APART_S)
+    if (to->time - from->time >= APART * (from->error + to->error))
         stamps.rate = (to->time - from->time) / (to->count - from->count);
 }
 
