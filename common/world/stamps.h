@@ -17,7 +17,8 @@ void stamps_open(void);
 
 double stamp_now(void);
 
-/* Compare the counter with world_now(), before and after a block. */
+/* Compare the counter with world_now(), before and after a block. The program ends with STATUS_CANNOT if the two disagree by more than
+ * 1 % of the block, as when a machine slept in it. */
 void stamps_begin(void);
 void stamps_end(void);
 
