@@ -161,15 +161,12 @@ void alpha_beta_single_out(struct alpha_beta *link, double bytes)
     alpha_beta_fit(&others);
     cut_at(&others, from);
     cut_at(&others, upto);
+    for (int i = 0; i < others.lines; i++)
+        if (others.line[i].upto > from && others.line[i].upto <= upto)
+            others.line[i] = (struct alpha_beta_line){ .upto = others.line[i].upto, .alpha = link->seconds[at] };
     link->pieces = others.pieces;
-    link->lines = 0;
-    for (int i = 0; i < others.lines; i++) {
-        const struct alpha_beta_line *line = &others.line[i];
-        if (line->upto <= from || line->upto > upto)
-            link->line[link->lines++] = *line;
-        else if (line->upto == upto)
-            link->line[link->lines++] = (struct alpha_beta_line){ .upto = upto, .alpha = link->seconds[at] };
-    }
+    link->lines = others.lines;
+    memcpy(link->line, others.line, sizeof link->line);
 }
 
 void alpha_beta_slow(struct alpha_beta *link, double times, double bytes, double beyond)

@@ -38,10 +38,8 @@ static inline size_t op_receive_bytes(const struct collective_op *op, int ranks)
 
 static inline size_t op_bytes(const struct collective_op *op, int ranks)
 {
-    const size_t part = op->count * type_bytes(op->type);
-    if (op->kind == ALL_GATHER || op->kind == REDUCE_SCATTER)
-        return part * (size_t)ranks;
-    return op->kind == SEND_RECEIVE && op->to < 0 && op->from < 0 ? 0 : part;
+    size_t send = op_send_bytes(op, ranks), receive = op_receive_bytes(op, ranks);
+    return send > receive ? send : receive;
 }
 
 /* True if this rank uses its send buffer. */

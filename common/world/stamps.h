@@ -12,7 +12,7 @@
 #ifndef LOCKSTEP_STAMPS_H
 #define LOCKSTEP_STAMPS_H
 
-/* Choose what a stamp is. world_open() calls it; without it, a stamp is world_now(). */
+/* Choose what a stamp is. world_open() of real ranks calls it; without it, a stamp is world_now(). */
 void stamps_open(void);
 
 double stamp_now(void);

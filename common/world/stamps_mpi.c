@@ -17,16 +17,17 @@
 /* Comparisons less than this many times their errors apart do not tell the counter's rate. */
 static const double APART = 1e4;
 
-struct comparison {
+/* The counter's `count` at `time` on the world's clock, +- `error`. */
+struct anchor {
     double count, time, error;
 };
 
 /* The process's counter. A static variable, because a process has one, and stamp_now() takes no argument. */
 static struct {
     bool is_counter;
-    uint64_t origin;                     /* counts before stamps_open(); the others fit into a double */
-    struct comparison first, begin, end; /* by stamps_open(), stamps_begin() and stamps_end() */
-    double rate;                         /* seconds per count; 0: not known yet */
+    uint64_t origin;          /* counts before stamps_open(); the others fit into a double */
+    struct anchor begin, end; /* of the block; before the first one, by stamps_open() */
+    double rate;              /* seconds per count; 0: not known yet */
 } stamps;
 
 HOT static uint64_t read_counter(void)
@@ -56,21 +57,21 @@ HOT double stamp_now(void)
 }
 
 /* Try a few times; more often if others have the core in each try. */
-static struct comparison compare(void)
+static struct anchor compare(void)
 {
     enum { TRIES = 16, TRIES_MOST = 1000 };
     const double good = 1e-6; /* seconds */
-    struct comparison best = { .error = INFINITY };
+    struct anchor best = { .error = INFINITY };
     for (int i = 0; i < TRIES || (best.error > good && i < TRIES_MOST); i++) {
         double before = world_now(), count = stamp_now(), after = world_now();
         if ((after - before) / 2 < best.error)
-            best = (struct comparison){ count, (before + after) / 2, (after - before) / 2 };
+            best = (struct anchor){ count, (before + after) / 2, (after - before) / 2 };
     }
     return best;
 }
 
 /* Take the counter's rate from two comparisons, if they are far enough apart. */
-static void learn_rate(const struct comparison *from, const struct comparison *to)
+static void learn_rate(const struct anchor *from, const struct anchor *to)
 {
     if (to->time - from->time >= APART * (from->error + to->error))
         stamps.rate = (to->time - from->time) / (to->count - from->count);
@@ -80,7 +81,7 @@ void stamps_open(void)
 {
     stamps.is_counter = linux_trusts_counter();
     stamps.origin = read_counter();
-    stamps.first = stamps.begin = stamps.end = compare();
+    stamps.begin = stamps.end = compare();
 }
 
 /* The first time, learn the rate since stamps_open(). Later the last block's rate holds until stamps_end(). */
@@ -89,10 +90,11 @@ void stamps_begin(void)
     if (!stamps.is_counter)
         return;
     do {
-        stamps.begin = stamps.end = compare();
+        stamps.end = compare();
         if (stamps.rate <= 0)
-            learn_rate(&stamps.first, &stamps.begin);
+            learn_rate(&stamps.begin, &stamps.end);
     } while (stamps.rate <= 0);
+    stamps.begin = stamps.end;
 }
 
 void stamps_end(void)

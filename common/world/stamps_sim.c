@@ -2,10 +2,6 @@
 
 #include "world/world.h"
 
-void stamps_open(void)
-{
-}
-
 double stamp_now(void)
 {
     return world_now();

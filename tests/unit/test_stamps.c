@@ -45,6 +45,11 @@ static int count_wrong(double error)
     return wrong;
 }
 
+static double error_without_block(void)
+{
+    return stamps_error() + EARLY_S + 1e-4 * (moment[STAMPS - 1].after - moment[0].before);
+}
+
 TEST(without_a_counter_a_stamp_is_the_time)
 {
     stamps_begin();
@@ -70,7 +75,7 @@ TEST(stamps_without_a_block_have_their_times)
 {
     stamps_open();
     take_moments();
-    assert_int_equal(count_wrong(stamps_error() + EARLY_S + 1e-4 * (moment[STAMPS - 1].after - moment[0].before)), 0);
+    assert_int_equal(count_wrong(error_without_block()), 0);
 }
 
 /* A block of a microsecond does not tell the counter's rate. */
@@ -82,7 +87,7 @@ TEST(a_short_block_keeps_the_rate)
         stamps_end();
     }
     take_moments();
-    assert_int_equal(count_wrong(stamps_error() + EARLY_S + 1e-4 * (moment[STAMPS - 1].after - moment[0].before)), 0);
+    assert_int_equal(count_wrong(error_without_block()), 0);
 }
 
 static void sleep_in_a_block(const void *seconds)
