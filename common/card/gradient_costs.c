@@ -20,7 +20,7 @@ enum { REPEATS = 3, SUMS_MOST = 8 };
 struct arrays {
     size_t count;
     float *weights, *gradients; /* (count) */
-    float *total;               /* (count) to add */
+    float *total;               /* (count) to copy to and to add to */
     uint16_t *narrow;           /* (count) to round */
 };
 
@@ -33,11 +33,18 @@ static float *filled(size_t count)
 
 static void work_on(const struct arrays *a, enum gradient_work work)
 {
-    if (work == GRADIENT_ADD) {
+    switch (work) {
+    case GRADIENT_COPY:
+        device_scale(a->total, a->gradients, 1, a->count);
+        break;
+    case GRADIENT_ADD:
         device_add(a->total, a->gradients, a->count);
-    } else {
+        break;
+    case GRADIENT_ROUND:
+    case GRADIENT_ROUND_LARGE:
         device_narrow(a->narrow, a->gradients, a->count);
         device_widen(a->gradients, a->narrow, a->count);
+        break;
     }
 }
 
@@ -64,8 +71,9 @@ double gradient_measure(const struct own_where *where, int which)
                                                               : most };
     a.gradients = filled(a.count);
     a.weights = work != GRADIENT_ROUND_LARGE ? filled(a.count) : NULL;
-    a.total = work == GRADIENT_ADD ? filled(a.count) : NULL;
-    a.narrow = work != GRADIENT_ADD ? device_new(MEMORY_MEASURING, a.count, sizeof *a.narrow) : NULL;
+    const bool is_rounded = work == GRADIENT_ROUND || work == GRADIENT_ROUND_LARGE;
+    a.total = is_rounded ? NULL : filled(a.count);
+    a.narrow = is_rounded ? device_new(MEMORY_MEASURING, a.count, sizeof *a.narrow) : NULL;
     double seconds[REPEATS];
     const int repeats = card_times(REPEATS);
     measure_once(&a, work); /* takes the memory's pages */
@@ -85,10 +93,13 @@ static double cost_of(const struct card *card, const char *name, double bytes, d
     return bytes * (isnan(seconds) ? moved / card->copy_bandwidth : seconds);
 }
 
-/* The first gradients are copied, the others added: two and three arrays read or written. */
+/* The first gradients are copied, the others added: two and three arrays read or written. A core reads a line before it writes to it, so
+ * that a copy may take as long. */
 double adding_seconds(const struct card *card, double bytes, int micro_batches)
 {
-    return micro_batches > 1 ? (micro_batches - 1 + 2.0 / 3) * cost_of(card, "add_byte_s", bytes, 3) : 0;
+    if (micro_batches <= 1)
+        return 0;
+    return cost_of(card, "copy_byte_s", bytes, 2) + (micro_batches - 1) * cost_of(card, "add_byte_s", bytes, 3);
 }
 
 /* 4 bytes read and 2 written, 2 read and 4 written, for each 4. */

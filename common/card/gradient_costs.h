@@ -8,7 +8,7 @@
 
 struct card;
 
-enum gradient_work { GRADIENT_ADD, GRADIENT_ROUND, GRADIENT_ROUND_LARGE };
+enum gradient_work { GRADIENT_COPY, GRADIENT_ADD, GRADIENT_ROUND, GRADIENT_ROUND_LARGE };
 
 /* Measure functions of the rows below: seconds per byte of gradients; and seconds of a sum of the size with this index. */
 double gradient_measure(const struct own_where *where, int which);
@@ -36,7 +36,8 @@ double seconds_of_last(struct world *together, double mine);
     { NAME, OWN_SECONDS, WHAT, "us", 1e12, BYTES, gradient_measure, WHICH }
 #define STARTED_ROW(NAME, WHAT, BYTES, WHICH) { NAME, OWN_SECONDS, WHAT, "ms", 1e3, BYTES, started_measure, WHICH }
 #define ADDING_COSTS \
-    GRADIENT_ROW("add_byte_s", "adding 1 MB of gradients takes", 3 * GRADIENT_BYTES_MOST, GRADIENT_ADD)
+    GRADIENT_ROW("copy_byte_s", "copying 1 MB of gradients takes", 3 * GRADIENT_BYTES_MOST, GRADIENT_COPY), \
+    GRADIENT_ROW("add_byte_s",  "adding 1 MB of gradients takes",  3 * GRADIENT_BYTES_MOST, GRADIENT_ADD)
 #define ROUNDING_COSTS \
     GRADIENT_ROW("round_byte_s", "rounding 1 MB to bf16 and back", 3 * GRADIENT_BYTES_MOST, GRADIENT_ROUND)
 #define ROUNDING_LARGE_COSTS \
@@ -57,7 +58,7 @@ double seconds_of_last(struct world *together, double mine);
     STARTED_ROW("started_24m_s",  "... of 24 MiB, of a large message", STARTED_LARGE_BYTES, 6)
 /* clang-format on */
 
-/* Return the seconds that a rank takes to add up `micro_batches` gradients of `bytes` each; 0 for one. */
+/* Return the seconds that a rank takes to add up `micro_batches` gradients of `bytes` each, of which it copies the first; 0 for one. */
 double adding_seconds(const struct card *card, double bytes, int micro_batches);
 
 /* Return the seconds of rounding `bytes` of floats to bf16 and back: of gradients, which were just computed; of a large message, which no
