@@ -3,8 +3,8 @@
  *     step  = mean over steps of max over ranks of (data + local) + T
  *     local = f + per_token × padded + per_pair × padded × length + u
  *
- * All cases have this formula. They differ in the batch schedule, which decides how much work each rank has in which step. Letters:
- * notebooks-md/symbols.md. */
+ * All cases have this formula. They differ in the batch schedule, which decides how much work each rank has in which step. A core computes
+ * attention for 16 queries at once: there, `length` is rounded up to a multiple of 16. Letters: notebooks-md/symbols.md. */
 #include "05_token_skew.h"
 
 int first_step(const struct options *o)

@@ -118,19 +118,19 @@ struct head {
     float *result;                          /* (LANES,LANES), of one tile */
 };
 
-static int round_up_to_tiles(int rows)
+int device_attention_queries(int extent)
 {
-    return (rows + LANES - 1) / LANES * LANES;
+    return (extent + LANES - 1) / LANES * LANES;
 }
 
 size_t device_attention_scratch(int most_length)
 {
-    return (7 * (size_t)round_up_to_tiles(most_length) + 4 * LANES) * LANES;
+    return (7 * (size_t)device_attention_queries(most_length) + 4 * LANES) * LANES;
 }
 
 static struct head divide_scratch(const struct attention *a, const struct sequence *text)
 {
-    int padded_rows = round_up_to_tiles(text->extent);
+    int padded_rows = device_attention_queries(text->extent);
     struct head head = { .rows = text->extent, .padded_rows = padded_rows, .width = a->head_width };
     float **parts[] = { &head.q, &head.k, &head.v, &head.dk, &head.dv, &head.p, &head.dp };
     float *next = a->scratch;

@@ -212,6 +212,11 @@ void device_attention_back(float *back, const float *d, const struct attention *
 }
 
 /* Return 0: scores are kept in registers. */
+int device_attention_queries(int extent)
+{
+    return extent;
+}
+
 size_t device_attention_scratch(int most_length)
 {
     (void)most_length;

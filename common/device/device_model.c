@@ -336,6 +336,11 @@ void device_attention_back(float *back, const float *d, const struct attention *
     (void)back, (void)d, (void)a;
 }
 
+int device_attention_queries(int extent)
+{
+    return extent;
+}
+
 size_t device_attention_scratch(int most_length)
 {
     (void)most_length;

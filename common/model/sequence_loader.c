@@ -42,7 +42,8 @@ struct work token_work(const struct token_batch *batch)
 {
     return (struct work){ .samples = batch->samples,
                           .padded_tokens = (double)batch->padded,
-                          .padded_token_length = (double)batch->pairs };
+                          .padded_token_length = (double)batch->pairs,
+                          .computed_token_length = (double)batch->computed_pairs };
 }
 
 static void draw_words(struct sequence_loader *l, int vocab, uint64_t seed)

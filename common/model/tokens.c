@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "device/device.h"
 
 #include <limits.h>
 #include <math.h>
@@ -124,6 +125,8 @@ static struct token_batch batch_with(struct token_batch batch, int length, bool 
     batch.useful += length;
     batch.padded = is_packed ? batch.useful : (long)batch.samples * batch.longest;
     batch.pairs = is_packed ? batch.pairs + (long)length * length : batch.padded * batch.longest;
+    batch.computed_pairs = is_packed ? batch.computed_pairs + (long)length * device_attention_queries(length)
+                                     : batch.padded * device_attention_queries(batch.longest);
     return batch;
 }
 

@@ -87,10 +87,11 @@ extern const struct batching_policy batching_policies[TOKENS_STRATEGIES];
 struct token_batch {
     const uint32_t *example; /* (samples) indices in the corpus; the schedule owns them */
     int samples;
-    int longest; /* tokens */
-    long useful; /* tokens of the sequences */
-    long padded; /* tokens that are computed: samples x longest; packed: useful */
-    long pairs;  /* query-key pairs that attention computes: padded x longest; packed: sum of length^2 */
+    int longest;         /* tokens */
+    long useful;         /* tokens of the sequences */
+    long padded;         /* tokens that are computed: samples x longest; packed: useful */
+    long pairs;          /* query-key pairs of attention: padded x longest; packed: sum of length^2 */
+    long computed_pairs; /* those that the device computes (device_attention_queries()) */
 };
 
 /* Batch schedule: the batches of all ranks, in the order of the steps. */

@@ -1,5 +1,6 @@
 #include "model/workload.h"
 
+#include "device/device.h"
 #include "model/model_type.h"
 
 const struct workload published_mlp = {
@@ -111,8 +112,12 @@ double workload_gradient_bytes(const struct workload *w)
 struct work workload_work(const struct workload *w, int samples)
 {
     const struct sample_words sample = w->type->sample(&w->of);
-    double length = sample.vocab ? sample.words : 0, tokens = samples * length;
-    return (struct work){ .samples = samples, .padded_tokens = tokens, .padded_token_length = tokens * length };
+    const int length = sample.vocab ? sample.words : 0;
+    const double tokens = (double)samples * length;
+    return (struct work){ .samples = samples,
+                          .padded_tokens = tokens,
+                          .padded_token_length = tokens * length,
+                          .computed_token_length = tokens * device_attention_queries(length) };
 }
 
 struct work workload_usual(const struct workload *w, const struct run *run)

@@ -16,7 +16,7 @@ void work_amounts(struct work work, double amounts[COST_TERMS])
     amounts[COST_FIXED] = 1;
     amounts[COST_PER_SAMPLE] = work.samples;
     amounts[COST_PER_PADDED_TOKEN] = work.padded_tokens;
-    amounts[COST_PER_PADDED_TOKEN_LENGTH] = work.padded_token_length;
+    amounts[COST_PER_PADDED_TOKEN_LENGTH] = work.computed_token_length;
 }
 
 double cost_beyond_fixed(const struct cost *cost, struct work work)

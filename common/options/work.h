@@ -7,7 +7,7 @@
  *            forward   input to loss
  *            backward  loss to gradients
  *            update    the optimizer
- *     TERM   fixed, per_sample, per_padded_token, per_padded_token_length (padded tokens x padded length: attention)
+ *     TERM   fixed, per_sample, per_padded_token, per_padded_token_length (padded tokens x padded length as computed: attention)
  *
  * Such a host may have further properties; `jitter`, `memory_bus` and `costs_of` may have a model's name before
  * them:
@@ -29,9 +29,10 @@ enum work_model { WORK_MLP, WORK_TRANSFORMER, WORK_MODELS };
 enum work_pass { WORK_FETCH, WORK_FORWARD, WORK_BACKWARD, WORK_UPDATE, WORK_PASSES };
 extern const char *const work_models[WORK_MODELS], *const work_passes[WORK_PASSES]; /* names */
 
-/* Amount of work in a pass. */
+/* Amount of work in a pass. Attention needs padded tokens x padded length; the device computes more of them, because it rounds the length up
+ * (device_attention_queries()). */
 struct work {
-    double samples, padded_tokens, padded_token_length;
+    double samples, padded_tokens, padded_token_length, computed_token_length;
 };
 
 static inline struct work work_samples(double samples)
@@ -51,7 +52,7 @@ struct cost_scale {
     double term[COST_TERMS], update;
 };
 
-/* Give the amounts that the terms multiply: 1, samples, padded tokens, padded tokens x length. */
+/* Give the amounts that the terms multiply: 1, samples, padded tokens, padded tokens x length as computed. */
 void work_amounts(struct work work, double amounts[COST_TERMS]);
 
 /* Seconds for this work beyond the fixed term. */

@@ -16,7 +16,7 @@ static int labels[TEXTS] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 static const struct token_corpus corpus = { .count = TEXTS, .length = lengths, .label = labels };
 static uint32_t examples[TEXTS] = { 2, 0, 1, 4, 5, 3, 6, 7 };
 static struct token_batch of_rank0[] = {
-    { .example = examples, .samples = 3, .longest = 5, .useful = 10, .padded = 15, .pairs = 75 },
+    { .example = examples, .samples = 3, .longest = 5, .useful = 10, .padded = 15, .pairs = 75, .computed_pairs = 240 },
     { .example = examples + 3, .samples = 1, .longest = 1, .useful = 1, .padded = 1, .pairs = 1 },
 };
 static struct token_batch of_rank1[] = {
@@ -180,4 +180,5 @@ TEST(work_is_what_the_batch_computes)
     assert_true(fabs(work.samples - 3) <= 0);
     assert_true(fabs(work.padded_tokens - 15) <= 0);
     assert_true(fabs(work.padded_token_length - 75) <= 0);
+    assert_true(fabs(work.computed_token_length - 240) <= 0);
 }

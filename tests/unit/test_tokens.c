@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "device/device.h"
 #include "model/sequence_recipe.h"
 #include "model/workload.h"
 #include "support/near.h"
@@ -366,18 +367,22 @@ TEST(shares_do_not_depend_on_the_dealing)
 /* Recount the tokens of a batch without the running sums that the schedule uses. */
 static void assert_counts(struct scheduled d, const struct token_batch *batch)
 {
-    long useful = 0, squares = 0;
+    long useful = 0, squares = 0, computed = 0;
     int longest = 0;
     for (int i = 0; i < batch->samples; i++) {
         int length = d.corpus->length[batch->example[i]];
         useful += length;
         squares += (long)length * length;
+        computed += (long)length * device_attention_queries(length);
         longest = length > longest ? length : longest;
     }
     assert_int_equal(batch->longest, longest);
     assert_int_equal(batch->useful, useful);
     assert_int_equal(batch->padded, d.policy.is_packed ? useful : batch->samples * longest);
     assert_int_equal(batch->pairs, d.policy.is_packed ? squares : (long)batch->samples * longest * longest);
+    assert_int_equal(batch->computed_pairs, d.policy.is_packed
+                                                ? computed
+                                                : (long)batch->samples * longest * device_attention_queries(longest));
 }
 
 static void assert_within_limit(struct scheduled d, const struct token_batch *batch)
