@@ -50,7 +50,9 @@ static struct lap_times measure_cost(struct bench *bench, struct world *together
     const int shapes = shape_bench_shapes(bench->workload);
     const unsigned terms = shape_bench_terms(bench->workload);
     const struct lap_plan plan = { .count = shapes + 1, .turns = TURNS };
-    const struct lap_times times = laps_measure(bench->shapes, bench->world, together, &plan);
+    struct collective *sums = together ? laps_open_sums(together) : NULL;
+    const struct lap_times times = laps_measure(bench->shapes, bench->world, together, sums, &plan);
+    laps_close_sums(sums);
     if (world_rank(bench->world) == 0) {
         *cost = local_fit(&times, shapes, terms);
         *error = local_fit_error(&times, shapes, terms);

@@ -3,6 +3,7 @@
 #include "base/interference.h"
 #include "base/memory.h"
 #include "card/brief.h"
+#include "collective/collective.h"
 #include "device/device.h"
 #include "world/world.h"
 
@@ -15,6 +16,7 @@ enum { LAPS_MOST = 64, TURNS_LEAST = 3 }; /* of a visit; of simulated ranks */
 struct series {
     struct shape_bench *bench;
     struct world *world, *together;
+    struct collective *sums;
     const struct lap_plan *plan;
     int ranks;
     int turns;                   /* planned: those of the plan, or more of shorter visits */
@@ -24,7 +26,8 @@ struct series {
 
 static struct local_times one_lap(struct series *s)
 {
-    double at[5];
+    const struct trainer *trainer = shape_bench_trainer(s->bench);
+    double at[6];
     world_heartbeat(s->world);
     if (s->together && world_is_simulated())
         world_barrier(s->together); /* simulated ranks compute in turns, from barrier to barrier */
@@ -36,13 +39,16 @@ static struct local_times one_lap(struct series *s)
     at[2] = device_record_event();
     shape_bench_backward(s->bench);
     at[3] = device_record_event();
-    shape_bench_update(s->bench);
+    if (s->sums)
+        collective_run(s->sums, all_reduce(TYPE_F32, trainer->gradients, trainer->gradients, trainer->count));
     at[4] = device_record_event();
+    shape_bench_update(s->bench);
+    at[5] = device_record_event();
     device_wait();
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 6; i++)
         at[i] = device_event_seconds(at[i]);
     return (struct local_times){
-        .fetch = at[1] - at[0], .passes = at[3] - at[1], .forward = at[2] - at[1], .update = at[4] - at[3]
+        .fetch = at[1] - at[0], .passes = at[3] - at[1], .forward = at[2] - at[1], .update = at[5] - at[4]
     };
 }
 
@@ -143,13 +149,27 @@ static bool needs_turn(struct series *s, const struct visits *visits)
     return needs;
 }
 
+struct collective *laps_open_sums(struct world *world)
+{
+    return world_is_simulated() || world_size(world) == 1 ? NULL : collective_open(world, NULL);
+}
+
+void laps_close_sums(struct collective *sums)
+{
+    if (sums)
+        collective_close(sums);
+}
+
 struct lap_times laps_measure(struct shape_bench *bench, struct world *world, struct world *together,
-                              const struct lap_plan *plan)
+                              struct collective *sums, const struct lap_plan *plan)
 {
     struct lap_times times = { 0 };
-    struct series s = {
-        .bench = bench, .world = world, .together = together, .plan = plan, .ranks = together ? world_size(together) : 1
-    };
+    struct series s = { .bench = bench,
+                        .world = world,
+                        .together = together,
+                        .sums = sums,
+                        .plan = plan,
+                        .ranks = together ? world_size(together) : 1 };
     choose_laps(&s, &times);
     const bool is_first = !together || world_rank(together) == 0;
     struct visits visits = visits_open(is_first ? s.ranks : 1, plan->count, s.turns);

@@ -28,6 +28,7 @@ struct sums {
 struct probe {
     struct world *world;
     struct shape_bench *bench;
+    struct collective *lap_sums;
     struct lap_plan plan, short_plan;
     bool is_alone;  /* rank 0 takes the steps while the other ranks sleep */
     bool has_alone; /* it takes some alone, before all ranks take theirs */
@@ -105,6 +106,7 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
                          .plan = { .first = usual, .count = 1 },
                          .short_plan = { .first = usual, .count = 1, .turns = 1, .laps = 1 },
                          .is_alone = world_size(world) > card->cores };
+    p->lap_sums = p->is_alone ? NULL : laps_open_sums(world);
     if (world_size(world) > 1)
         open_sums(p, workload, sums_at_a_time(card, world));
     return p;
@@ -131,6 +133,7 @@ void probe_close(struct probe *p)
 {
     if (!p)
         return;
+    laps_close_sums(p->lap_sums);
     if (p->gradients.bench)
         sweep_close(p->gradients.bench);
     if (p->larger.bench)
@@ -187,9 +190,15 @@ static struct lap_times measure_alone(struct probe *p, const struct lap_plan *pl
 {
     struct lap_times times = { 0 };
     if (world_rank(p->world) == 0)
-        times = laps_measure(p->bench, p->world, NULL, plan);
+        times = laps_measure(p->bench, p->world, NULL, NULL, plan);
     world_park(p->world);
     return times;
+}
+
+/* all: run laps of all ranks at once, or of rank 0 alone if they share cores. The times are on rank 0. */
+static struct lap_times measure_laps(struct probe *p, const struct lap_plan *plan)
+{
+    return p->is_alone ? measure_alone(p, plan) : laps_measure(p->bench, p->world, p->world, p->lap_sums, plan);
 }
 
 /* all: end what the block before left running, and let all ranks begin together. */
@@ -210,12 +219,12 @@ static struct card_probe local_probe(const struct lap_times *times)
 
 struct card_probe probe_measure(struct probe *p, int visits)
 {
-    struct lap_times times = { 0 }, alone = { 0 };
+    struct lap_times alone = { 0 };
     p->plan.turns = visits;
     settle(p);
-    if (p->is_alone || p->has_alone)
+    if (p->has_alone)
         alone = measure_alone(p, &p->plan);
-    times = p->is_alone ? alone : laps_measure(p->bench, p->world, p->world, &p->plan);
+    const struct lap_times times = measure_laps(p, &p->plan);
     struct card_probe probe = local_probe(&times);
     probe.transfer = probe_transfer(p, visits / PAIR, &probe.sums_disturbed);
     probe.alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0;
@@ -230,8 +239,7 @@ struct card_probe probe_measure(struct probe *p, int visits)
 struct card_probe probe_local_step(struct probe *p)
 {
     settle(p);
-    const struct lap_times times =
-        p->is_alone ? measure_alone(p, &p->short_plan) : laps_measure(p->bench, p->world, p->world, &p->short_plan);
+    const struct lap_times times = measure_laps(p, &p->short_plan);
     struct card_probe probe = times.is_disturbed ? (struct card_probe){ 0 } : local_probe(&times);
     world_broadcast(p->world, &probe, sizeof probe);
     return probe;
