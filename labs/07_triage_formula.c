@@ -121,6 +121,7 @@ struct worker_queue queue_of(const struct options *o, const struct card *card)
                                   .step = cost_at(&cost.passes, workload_work(&o->model, samples_of(o))) + cost.update +
                                           branch + transfer,
                                   .take = o->workers > 0 ? take_cost(card) : 0,
+                                  .slice = card_is_simulated(card) ? 0 : WORKER_QUEUE_SLICE_S,
                                   .is_step_on_core = true };
 }
 

@@ -84,8 +84,12 @@ struct local_cost card_local(const struct card *card, int ranks)
 
 struct cost card_passes_again(const struct card *card, int ranks)
 {
-    const bool is_simulated = card->transfer_core == 0;
-    return is_simulated ? card->alone.passes : card_local(card, ranks).passes;
+    return card_is_simulated(card) ? card->alone.passes : card_local(card, ranks).passes;
+}
+
+bool card_is_simulated(const struct card *card)
+{
+    return card->transfer_core == 0;
 }
 
 bool card_is_measured(const struct card *card)

@@ -68,7 +68,7 @@ struct card {
     char cpu[CARD_NAME];
     int ranks, cores;
     struct local_cost alone;    /* one rank works, the others are parked */
-    struct local_cost together; /* all ranks that have a core at once, without a collective */
+    struct local_cost together; /* all ranks that have a core at once; their sums are not in it */
     double jitter;          /* mean over local steps of (slowest rank - mean rank) / mean rank, with as many at once */
     double copy_bandwidth;  /* bytes read plus written per second, of each of as many ranks at once */
     double sleep_overshoot; /* seconds by which a sleep of SLEEP_LONG_S or more exceeds the request, */
@@ -122,6 +122,9 @@ struct local_cost card_local(const struct card *card, int ranks);
  * turn find caches that the other ranks have used, and later ones do not: they cost what they cost a rank alone. Real ranks: as
  * card_local(). */
 struct cost card_passes_again(const struct card *card, int ranks);
+
+/* True if simulated ranks measured the card, which compute one after another, or a platform file tells it. */
+bool card_is_simulated(const struct card *card);
 
 /* True if the card's local steps were measured, and are not from a platform file. */
 bool card_is_measured(const struct card *card);

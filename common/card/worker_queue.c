@@ -34,12 +34,13 @@ static double speed_of(const struct job *job, bool is_training)
     return needed > queue->cores ? queue->cores / needed : 1;
 }
 
-/* Let time pass until a worker finishes a batch, or the step ends, which has `left` seconds left. NULL: no step runs. Return the time. */
-static double pass_time(struct job *job, double *left)
+/* Let time pass until a worker finishes a batch, or those `left` seconds are over that the step has, or a worker if no step runs. Return the
+ * time. */
+static double pass_time(struct job *job, double *left, bool is_training)
 {
     const struct worker_queue *queue = job->queue;
-    const double speed = speed_of(job, left), step_speed = queue->is_step_on_core ? speed : 1;
-    double time = left ? *left / step_speed : INFINITY;
+    const double speed = speed_of(job, is_training), own_speed = is_training && !queue->is_step_on_core ? 1 : speed;
+    double time = *left / own_speed;
     for (int w = 0; w < queue->workers; w++)
         if (makes_a_batch(job, &job->worker[w]))
             time = fmin(time, job->worker[w].left / speed);
@@ -53,8 +54,7 @@ static double pass_time(struct job *job, double *left)
             worker->left = queue->batch;
         }
     }
-    if (left)
-        *left -= time * step_speed;
+    *left -= time * own_speed;
     return time;
 }
 
@@ -64,9 +64,9 @@ static double wait_for_batch(struct job *job, int i)
     if (queue->workers == 0)
         return queue->batch * (queue->busy > queue->cores ? queue->busy / queue->cores : 1);
     struct worker *worker = &job->worker[i % queue->workers];
-    double waited = i == 0 ? queue->workers * queue->start : 0;
+    double waited = i == 0 ? queue->workers * queue->start : 0, left = INFINITY;
     while (worker->made == worker->taken)
-        waited += pass_time(job, NULL);
+        waited += pass_time(job, &left, false);
     worker->taken++;
     return waited;
 }
@@ -75,7 +75,21 @@ static double run_step(struct job *job, double seconds)
 {
     double left = seconds, took = 0;
     while (left > DONE * seconds)
-        took += pass_time(job, &left);
+        took += pass_time(job, &left, true);
+    return took;
+}
+
+/* Let the worker of batch i, which was just taken, begin before the step goes on, if it slept until now and lacks a core. */
+static double let_begin(struct job *job, int i)
+{
+    const struct worker_queue *queue = job->queue;
+    if (queue->workers == 0 || queue->busy < 1 || speed_of(job, true) >= 1)
+        return 0;
+    const struct worker *worker = &job->worker[i % queue->workers];
+    const bool has_slept = worker->made == worker->taken - 1 + queue->ahead;
+    double left = has_slept ? fmin(queue->slice, worker->left) : 0, took = 0;
+    while (left > DONE * queue->batch)
+        took += pass_time(job, &left, false);
     return took;
 }
 
@@ -86,7 +100,7 @@ void worker_queue_steps(const struct worker_queue *queue, struct queue_step *of,
         job.worker[w].left = queue->batch;
     for (int i = 0; i < steps; i++) {
         of[i].data = wait_for_batch(&job, i);
-        of[i].data += queue->workers > 0 ? run_step(&job, queue->take) : 0;
+        of[i].data += queue->workers > 0 ? run_step(&job, queue->take) + let_begin(&job, i) : 0;
         of[i].rest = run_step(&job, queue->step + (i == 0 ? queue->first : 0));
     }
 }

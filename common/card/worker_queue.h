@@ -10,7 +10,8 @@
  * batches may be made while earlier steps run, some of them while the device starts.
  *
  * Cores: a worker in the making of a batch needs a core for the share `busy` of its time; so does the training step if
- * is_step_on_core. If all that run need more cores than there are, each slows down by the same factor: fluid processor sharing.
+ * is_step_on_core. If all that run need more cores than there are, each slows down by the same factor: fluid processor sharing. Only a
+ * worker that begins after it slept comes first, for a slice: a kernel prefers a thread that has slept.
  * Limits: batches take equally long, a worker's sleeping and busy times are spread evenly over its batch, and nothing but cores is
  * shared (no memory bus, no disk).
  *
@@ -23,6 +24,9 @@
 
 enum { WORKER_QUEUE_WORKERS_MOST = 256, WORKER_QUEUE_AHEAD = 2 /* PyTorch's prefetch_factor */ };
 
+/* The shortest slice of Linux: kernel/sched/fair.c, sysctl_sched_base_slice, times 1 + log2(cores). */
+#define WORKER_QUEUE_SLICE_S 0.75e-3
+
 /* Times in seconds. */
 struct worker_queue {
     int workers;  /* 0: the training step makes its batch itself */
@@ -34,11 +38,13 @@ struct worker_queue {
     double step;  /* rest of a step */
     double take;  /* of taking a batch from a worker and letting it begin the next one, each step, on the step's core */
     double first; /* additional rest of step 0, as the start of a device */
+    double
+        slice; /* of a kernel, for which a worker without sleeps that may begin another batch goes before the step; 0: none */
     bool is_step_on_core;
 };
 
 struct queue_step {
-    double data; /* from the step's start until its batch is finished and taken */
+    double data; /* from the step's start until its batch is finished and taken, and a worker has had its slice */
     double rest;
 };
 

@@ -281,13 +281,18 @@ int collective_start(struct collective *c, struct collective_op op)
     return ticket;
 }
 
+void collective_only_waits(struct collective *c)
+{
+    for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
+        c->started[ticket].progressed |= c->started[ticket].is_open && !c->is_apart;
+}
+
 void collective_progress(struct collective *c)
 {
     for (int ticket = 0; ticket < COLLECTIVE_STARTED_MOST; ticket++)
-        if (c->started[ticket].is_open && !c->is_apart) {
+        if (c->started[ticket].is_open && !c->is_apart)
             engine_progress(c->started[ticket].group->engine, ticket);
-            c->started[ticket].progressed = true;
-        }
+    collective_only_waits(c);
 }
 
 void collective_finish(struct collective *c, int ticket)

@@ -126,6 +126,9 @@ void collective_compare(struct collective *collective, bool is_on);
 int collective_start(struct collective *collective, struct collective_op op);
 void collective_finish(struct collective *collective, int ticket);
 
+/* Say that calls of collective_finish() follow without work in between: what is started does not stand still until then. */
+void collective_only_waits(struct collective *collective);
+
 /* Let started operations advance. Without these calls they may stand still until collective_finish(): most MPI libraries have no
  * progress thread. */
 void collective_progress(struct collective *collective);

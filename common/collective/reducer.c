@@ -182,7 +182,10 @@ void reducer_ready(struct reducer *r, int layer)
             reducer_tensor_is_ready(r, tensor);
     if (!r->settings.waits)
         reducer_start_ready(r);
-    collective_progress(r->collective);
+    if (r->count_seen < r->tensors)
+        collective_progress(r->collective);
+    else /* reducer_finish() follows. Progress would move bytes here, and their time would be backward's */
+        collective_only_waits(r->collective);
 }
 
 static void ready(void *argument, int layer)

@@ -42,7 +42,7 @@ struct span {
     int16_t group;    /* group of ranks; 0: all ranks of the block */
     int16_t to, from; /* ranks of the block: `to` of a message; `from` of a message or broadcast; -1: none */
     uint8_t kind;     /* enum span_kind */
-    bool progressed;  /* a started collective got progress calls before the wait */
+    bool progressed;  /* a started collective got progress calls before the wait, or nothing ran in between */
 };
 
 static inline bool span_is_phase(const struct span *span)

@@ -56,6 +56,20 @@ TEST(one_worker_hides_the_step)
     assert_near(period_of(&fast), 4, 1e-12);
 }
 
+/* The worker makes two batches ahead beside step 0. Then each taken batch wakes it up. */
+TEST(a_worker_that_slept_goes_before_the_step)
+{
+    struct worker_queue queue = queue_of(1, 2, 4);
+    queue.ahead = 2;
+    queue.cores = 1;
+    queue.is_step_on_core = true;
+    assert_series(&queue, (struct queue_step[]){ { 2, 8 }, { 0, 6 }, { 0, 6 } }, 3);
+    queue.slice = 1;
+    assert_series(&queue, (struct queue_step[]){ { 2, 8 }, { 1, 5 }, { 1, 5 } }, 3);
+    queue.slice = 3;
+    assert_series(&queue, (struct queue_step[]){ { 2, 8 }, { 2, 4 }, { 2, 4 } }, 3);
+}
+
 /* Taking a batch lengthens every step, but a worker goes on meanwhile: batches 0, 1, 2 are there at 10, 20, 30. */
 TEST(taking_a_batch_is_part_of_the_step)
 {
