@@ -1,8 +1,10 @@
 /* laps: training steps of a rank, of which the local parts are timed, on batches of several shapes that take turns. So a slow moment of the
- * machine affects all shapes alike, and not the difference between them. Ranks that measure together sum their gradients before each update,
- * outside the times: after a sum an update of 12.5 MB took 2.2 to 2.6 ms, and 1.6 to 2.3 without (2 cores of an AMD EPYC, 2026-11-29). A lap's passes and update take as long after other shapes as after its
- * own, within the noise of 4 %; a fetch takes up to 40 % less, because a turn begins with the same samples, but that is below 0.1 % of the
- * step (published models, CPU time, means of 80 laps, 2026-11-23).
+ * machine affects all shapes alike, and not the difference between them. A lap's passes and update take as long after other shapes as after
+ * its own, within the noise of 4 %; a fetch takes up to 40 % less, because a turn begins with the same samples, but that is below 0.1 % of
+ * the step (published models, CPU time, means of 80 laps, 2026-11-23).
+ *
+ * Ranks that measure together sum their gradients before each update, outside the times: after a sum an update of 12.5 MB took 2.2 to
+ * 2.6 ms, and 1.6 to 2.3 without (2 cores of an AMD EPYC, 2026-11-29).
  *
  * A visit is what a shape gets in a turn: one lap, or as many short ones as fill the visit's time. A visit that other programs or the
  * virtual machine's host disturbed is repeated, within twice as many turns (visits.h). Only that decides, never the time of a lap. */
@@ -29,13 +31,13 @@ struct lap_plan {
     bool is_warm; /* if `laps`: another lap comes first, which warms up */
 };
 
-/* all of `together`, or one rank alone with NULL: run laps on every rank at once, which sum by `sums`. `world` gets heartbeats. The times are
- * on rank 0. */
+/* all of `together`, or one rank alone with NULL: run laps on every rank at once, which sum by `sums`. `world` gets heartbeats. The times
+ * are on rank 0. */
 struct lap_times laps_measure(struct shape_bench *bench, struct world *world, struct world *together,
                               struct collective *sums, const struct lap_plan *plan);
 
-/* all of `world`: open the sums of laps. NULL, which is none, for one rank, and for simulated ones, whose sums take many times as long as
- * they say. */
+/* all of `world`: open the sums of laps. NULL, which is none, for one rank, and for simulated ones: they compute one after another, so that
+ * no rank finds its caches as it left them anyway. */
 struct collective *laps_open_sums(struct world *world);
 void laps_close_sums(struct collective *sums);
 

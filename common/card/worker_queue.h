@@ -38,8 +38,7 @@ struct worker_queue {
     double step;  /* rest of a step */
     double take;  /* of taking a batch from a worker and letting it begin the next one, each step, on the step's core */
     double first; /* additional rest of step 0, as the start of a device */
-    double
-        slice; /* of a kernel, for which a worker without sleeps that may begin another batch goes before the step; 0: none */
+    double slice; /* of a kernel, for which a worker without sleeps goes before the step when it may begin; 0: none */
     bool is_step_on_core;
 };
 

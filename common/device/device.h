@@ -227,8 +227,8 @@ void device_attention(const struct attention *a);
 void device_attention_back(float *back, const float *d, const struct attention *a);
 /* Return the floats of scratch for sequences of at most `most_length` rows. */
 size_t device_attention_scratch(int most_length);
-/* Return the queries that attention computes for a sequence of `extent` rows: on a core a multiple of DEVICE_LANES, because the lanes beyond
- * the sequence take as long as the others. */
+/* Return the queries that attention computes for a sequence of `extent` rows: on a core a multiple of DEVICE_LANES, because the lanes
+ * beyond the sequence take as long as the others. */
 int device_attention_queries(int extent);
 
 /* out = value, everywhere */

@@ -29,8 +29,8 @@ enum work_model { WORK_MLP, WORK_TRANSFORMER, WORK_MODELS };
 enum work_pass { WORK_FETCH, WORK_FORWARD, WORK_BACKWARD, WORK_UPDATE, WORK_PASSES };
 extern const char *const work_models[WORK_MODELS], *const work_passes[WORK_PASSES]; /* names */
 
-/* Amount of work in a pass. Attention needs padded tokens x padded length; the device computes more of them, because it rounds the length up
- * (device_attention_queries()). */
+/* Amount of work in a pass. Attention needs padded tokens x padded length; the device computes more of them, because it rounds the length
+ * up (device_attention_queries()). */
 struct work {
     double samples, padded_tokens, padded_token_length, computed_token_length;
 };
