@@ -166,6 +166,7 @@ static const struct lab_spec spec = {
     .own_batches = own_batches,
     .need = need,
     .predict = predict,
+    .costs = own_costs,
     .tokens = tokens,
     .per = per,
     .asked = "variable_sample_ws4",

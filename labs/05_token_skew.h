@@ -55,6 +55,11 @@ struct memory_estimate need(const struct options *o);
 int first_step(const struct options *o);
 int last_step(const struct options *o);
 
+/* What the lab adds to the machine card (lab_spec.h): the share by which a sum takes longer after as many tokens more as the usual batch
+ * has. */
+#define SUM_GROWTH_COST "sum_growth_share"
+extern const struct own_cost own_costs[];
+
 /* Count tokens and sequences of these steps. */
 struct token_count *tokens(const struct options *o);
 

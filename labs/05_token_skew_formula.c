@@ -1,11 +1,14 @@
 /* 05_token_skew_formula: what each case of lab 05 must cost, and why.
  *
- *     step  = mean over steps of max over ranks of (data + local) + T
+ *     step  = mean over steps of max over ranks of (data + local) + T × (1 + growth × (padded / usual - 1))
  *     local = f + per_token × padded + per_pair × padded × length + u
  *
  * All cases have this formula. They differ in the batch schedule, which decides how much work each rank has in which step. A core computes
- * attention for 16 queries at once: there, `length` is rounded up to a multiple of 16. Letters: notebooks-md/symbols.md. */
+ * attention for 16 queries at once: there, `length` is rounded up to a multiple of 16. T is measured after a batch of `usual` tokens; where
+ * cores sum, it grows with the ranks' mean of tokens (growth: 05_token_skew_costs.c). Letters: notebooks-md/symbols.md. */
 #include "05_token_skew.h"
+
+#include <math.h>
 
 int first_step(const struct options *o)
 {
@@ -25,21 +28,29 @@ struct token_count *tokens(const struct options *o)
     return count;
 }
 
+/* Return how many times as long a sum takes after batches of `tokens` as after the usual ones. */
+static double longer_sum(const struct options *o, const struct card *card, double tokens)
+{
+    const double growth = card_cost(card, SUM_GROWTH_COST);
+    return isnan(growth) ? 1 : 1 + growth * (tokens / workload_usual(&o->model, &o->run).padded_tokens - 1);
+}
+
 struct prediction predict_one(const struct options *o, const struct card *card, const struct batch_schedule *schedule,
                               int step)
 {
     int ranks = o->run.ranks;
     struct local_cost cost = card_local(card, ranks);
     struct load loads[RANKS_MOST] = { 0 };
-    double mean = 0;
+    double mean = 0, tokens = 0;
     for (int rank = 0; rank < ranks; rank++) {
         struct work work = token_work(batch_schedule_batch(schedule, rank, step));
         double data = cost_at(&cost.fetch, work), local = cost_at(&cost.passes, work) + cost.update;
         loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
         mean += loads[rank].cpu / ranks;
+        tokens += work.padded_tokens / ranks;
     }
     double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
-    return predict_step(card, loads, ranks, card_jitter(card, ranks, mean), transfer);
+    return predict_step(card, loads, ranks, card_jitter(card, ranks, mean), longer_sum(o, card, tokens) * transfer);
 }
 
 struct prediction predict(const struct options *o, const struct card *card)
