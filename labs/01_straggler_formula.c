@@ -29,7 +29,8 @@ struct rank_cost {
 static struct rank_cost rank_cost_of(const struct options *o, const struct card *card, int rank)
 {
     struct local_cost cost = card_local(card, o->run.ranks);
-    const struct cost again = card_passes_again(card, o->run.ranks);
+    /* Of equal shares the other ranks finish theirs first, and wait while the slow rank goes on. */
+    const struct cost again = o->shares ? card_passes_again(card, o->run.ranks) : card->alone.passes;
     const int more = rank == o->slow_rank ? o->passes - 1 : 0; /* passes */
     const struct work one = workload_work(&o->model, 1);
     bool is_late = rank == o->slow_rank && !o->roams;
