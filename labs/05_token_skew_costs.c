@@ -5,6 +5,7 @@
 #include <math.h>
 
 enum { PAIRS = 5 };
+static const double LEAST_MORE = 0.25;
 
 /* all of where->together: return the seconds of the sum after the passes of the chosen batch, from the last rank's arrival on. */
 static double sum_after_passes(const struct own_where *where, struct collective *collective)
@@ -22,7 +23,7 @@ static double sum_after_passes(const struct own_where *where, struct collective 
 }
 
 /* Return the share by which the sum grows with as many tokens more as the usual batch has. Usual batches and the card's largest ones take
- * turns. */
+ * turns. 0 if these are hardly larger, as options can make them. */
 static double measure_growth(const struct own_where *where, int which)
 {
     (void)which;
@@ -41,7 +42,8 @@ static double measure_growth(const struct own_where *where, int which)
     collective_close(collective);
     shape_bench_choose(where->steps, usual);
     const double longer = stats_quantile(seconds[1], PAIRS, 0.5) / stats_quantile(seconds[0], PAIRS, 0.5) - 1;
-    return fmax(0, longer) / (tokens[1] / tokens[0] - 1);
+    const double more = tokens[1] / tokens[0] - 1;
+    return more < LEAST_MORE ? 0 : fmax(0, longer) / more;
 }
 
 const struct own_cost own_costs[] = {
