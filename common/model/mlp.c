@@ -58,8 +58,8 @@ static struct sample_words sample(const union model_settings *settings)
     return (struct sample_words){ .words = settings->mlp.input_dim, .classes = settings->mlp.num_classes };
 }
 
-/* Less than a third to three times the run's batch. A line from half of it on told passes of a quarter, half of which the fixed part is,
- * up to 10 % too short. */
+/* Less than a third to three times the run's batch. A line that began at half of it predicted the passes of a quarter up to 10 % too short:
+ * half of their time is the fixed part. */
 enum { SHAPES = 4 };
 static void shape(union model_settings *settings, struct run *run, int shape)
 {
