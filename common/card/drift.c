@@ -45,20 +45,34 @@ struct card_probe card_predicts(const struct card *card, const struct workload *
                                 .passes = cost_at(&cost->passes, usual),
                                 .update = cost->update,
                                 .transfer = isnan(transfer) ? card->reference.transfer : transfer,
-                                .alone = local_step(&card->alone, usual),
+                                .alone = { .fetch = cost_at(&card->alone.fetch, usual),
+                                           .passes = cost_at(&card->alone.passes, usual),
+                                           .update = card->alone.update },
                                 .larger = larger_bytes > 0 ? card_allreduce(card, card->ranks, larger_bytes) : 0,
                                 .larger_bytes = larger_bytes };
 }
 
+static struct parts_drift parts_of(struct local_times then, struct local_times now)
+{
+    return (struct parts_drift){ relative_to(now.fetch + now.passes, then.fetch + then.passes),
+                                 relative_to(now.update, then.update) };
+}
+
+static struct local_times local_of(const struct card_probe *probe)
+{
+    return (struct local_times){ .fetch = probe->fetch, .passes = probe->passes, .update = probe->update };
+}
+
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
 {
-    return (struct card_drift){ .local = relative_to(now.fetch + now.passes + now.update,
-                                                     then.fetch + then.passes + then.update),
+    const struct local_times local_then = local_of(&then), local_now = local_of(&now);
+    const bool has_alone = now.alone.passes > 0 && then.alone.passes > 0,
+               has_larger = now.larger > now.transfer && then.larger > then.transfer;
+    return (struct card_drift){ .local = relative_to(lap_seconds(local_now), lap_seconds(local_then)),
                                 .transfer = relative_to(now.transfer, then.transfer),
-                                .alone = now.alone > 0 && then.alone > 0 ? now.alone / then.alone : 0,
-                                .beyond = now.larger > now.transfer && then.larger > then.transfer
-                                              ? (now.larger - now.transfer) / (then.larger - then.transfer)
-                                              : 0,
+                                .together = parts_of(local_then, local_now),
+                                .alone = has_alone ? parts_of(then.alone, now.alone) : (struct parts_drift){ 0 },
+                                .beyond = has_larger ? (now.larger - now.transfer) / (then.larger - then.transfer) : 0,
                                 .jitter = now.jitter };
 }
 
@@ -134,10 +148,15 @@ static void slow_local(struct local_cost *cost, struct local_times *usual, struc
     usual->update *= times.update;
 }
 
+static double or_else(double factor, double none)
+{
+    return factor > 0 ? factor : none;
+}
+
 static struct card slowed(const struct card *card, struct local_factors alone, struct local_factors together,
                           struct card_drift whole)
 {
-    const double beyond = whole.beyond > 0 ? whole.beyond : 1;
+    const double beyond = or_else(whole.beyond, 1);
     struct card c = *card;
     slow_local(&c.alone, &c.reference.alone, alone);
     slow_local(&c.together, &c.reference.together, together);
@@ -157,9 +176,11 @@ static struct card slowed(const struct card *card, struct local_factors alone, s
 
 struct card card_drifted(const struct card *card, struct card_drift drift)
 {
-    const double alone = drift.alone > 0 ? drift.alone : drift.local;
-    struct card c = slowed(card, (struct local_factors){ alone, alone, alone },
-                           (struct local_factors){ drift.local, drift.local, drift.local }, drift);
+    const double passes = or_else(drift.together.passes, drift.local),
+                 update = or_else(drift.together.update, drift.local),
+                 passes_alone = or_else(drift.alone.passes, passes), update_alone = or_else(drift.alone.update, update);
+    struct card c = slowed(card, (struct local_factors){ passes_alone, passes_alone, update_alone },
+                           (struct local_factors){ passes, passes, update }, drift);
     if (drift.jitter > 0)
         c.jitter = drift.jitter;
     own_costs_set(&c.own, &drift.own);

@@ -8,7 +8,7 @@
  * of the gradients by all ranks (0: one rank, or not measured). */
 struct card_probe {
     double fetch, passes, update, transfer;
-    double alone;                /* a whole local step of rank 0 while the others sleep; 0: not measured */
+    struct local_times alone;    /* rank 0's local step while the others sleep; 0: not measured */
     double larger, larger_bytes; /* a larger all-reduce, and its size; 0: not measured */
     double jitter;               /* of the local steps, as the card has it; 0: not measured */
     bool sums_disturbed;         /* others disturbed all-reduces so long that one of these times is theirs */
@@ -17,14 +17,19 @@ struct card_probe {
 struct workload;
 struct run;
 
-/* A probe relative to what it is compared with: local step and transfer, each now / then. */
+/* Parts of a local step, now / then; 0: not measured. The passes have the fetch with them, which is too short to be followed by itself. */
+struct parts_drift {
+    double passes, update;
+};
+
+/* A probe relative to what it is compared with: each now / then. */
 struct card_drift {
-    double local, transfer;
-    double alone;       /* of a rank alone; 0: as `local` */
-    double bytes;       /* of the transfer; 0: all are scaled by it */
-    double beyond;      /* of the time by which larger ones exceed this one; 0: as then */
-    double jitter;      /* not relative: what it is now; 0: as then */
-    struct own_now own; /* not relative: what own costs are now */
+    double local, transfer;             /* a whole local step, and the transfer */
+    struct parts_drift together, alone; /* of ranks at once, 0: as `local`; of a rank alone, 0: as `together` */
+    double bytes;                       /* of the transfer; 0: all are scaled by it */
+    double beyond;                      /* of the time by which larger ones exceed this one; 0: as then */
+    double jitter;                      /* not relative: what it is now; 0: as then */
+    struct own_now own;                 /* not relative: what own costs are now */
 };
 
 /* Return the card's own measurement that a probe repeats: of one rank alone if there are more ranks than cores, else of all at once.
@@ -62,10 +67,9 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
 /* Return the card without collectives, messages and their reference, the rest scaled to the probe. */
 struct card card_without_sums(const struct card *card, struct card_probe probe);
 
-/* Return the card of a machine on which local steps take `drift.local` times as long, with the memory behind them, those of a rank alone
- * `drift.alone` times, collectives and messages up to drift.bytes `drift.transfer` times, and what larger ones take beyond that
- * `drift.beyond` times. Jitter and own costs are those of the drift; what it lacks stays, as do a sleep, a stamp and the shares of
- * disturbed time. `card` must stay, for card_of_plan(). */
+/* Return the card of a machine that has drifted: local steps by their parts, memory behind them as a whole local step, collectives and
+ * messages up to drift.bytes by the transfer, and what larger ones take beyond that by `drift.beyond`. Jitter and own costs are those of
+ * the drift; what it lacks stays, as do a sleep, a stamp and the shares of disturbed time. `card` must stay, for card_of_plan(). */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 
 #endif

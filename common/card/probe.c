@@ -227,7 +227,7 @@ struct card_probe probe_measure(struct probe *p, int visits)
     const struct lap_times times = measure_laps(p, &p->plan);
     struct card_probe probe = local_probe(&times);
     probe.transfer = probe_transfer(p, visits / PAIR, &probe.sums_disturbed);
-    probe.alone = p->has_alone ? lap_seconds(alone.mean[0]) : 0;
+    probe.alone = alone.mean[0];
     probe.larger = measure_sums(p, &p->larger, 1, &probe.sums_disturbed);
     probe.larger_bytes = p->larger.call.bytes;
     world_broadcast(p->world, &probe, sizeof probe);

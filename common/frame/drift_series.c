@@ -14,7 +14,9 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
 /* Seconds in which weights fall by a factor of e. Chosen on the residuals of labs 01 and 04, two real ranks and four simulated ones
  * (2026-11-25), on a machine whose steps are alike for 0.3 s. Where probes stand between blocks, local steps vary least about means over
  * 0.1 to 0.3 s, and 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all
- * ranks. The jitter of a single step says little; where one core is slower than the others, it often is for seconds. */
+ * ranks. Passes and updates are followed apart: an AMD EPYC (2026-11-29) switched between two states in which an update of 12.5 MB took 1.3
+ * or 2.4 ms, while passes stayed alike. The jitter of a single step says little; where one core is slower than the others, it often is for
+ * seconds. */
 static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4, JITTER_S = 4;
 
 /* Weights of own costs. Not every probe has a cost; a launch of half a minute measures each some seven times. A mean over all of them would
@@ -27,7 +29,7 @@ struct reading {
     double value, weight;
 };
 
-/* Return the reading of a part, or of the own cost `which`. */
+/* Return the reading of a part; `which` tells one of several alike: of factors, or of own costs. */
 typedef struct reading reading_of(const struct card_drift *drift, int which);
 
 /* A mean of logarithms is that of the geometric mean. */
@@ -36,28 +38,23 @@ static struct reading logarithm(double factor)
     return factor > 0 ? (struct reading){ log(factor), 1 } : (struct reading){ 0 };
 }
 
-static struct reading local_of(const struct card_drift *drift, int which)
+/* The parts of a drift that are factors. */
+enum { LOCAL, PASSES, UPDATE, TRANSFER, BEYOND };
+
+static struct reading factor_of(const struct card_drift *drift, int which)
 {
-    (void)which;
-    return logarithm(drift->local);
+    const double factors[] = { drift->local, drift->together.passes, drift->together.update, drift->transfer,
+                               drift->beyond };
+    return logarithm(factors[which]);
 }
 
-static struct reading transfer_of(const struct card_drift *drift, int which)
+/* Of PASSES and UPDATE: how much further a rank alone drifted than ranks together. */
+static struct reading alone_over_together(const struct card_drift *drift, int which)
 {
-    (void)which;
-    return logarithm(drift->transfer);
-}
-
-static struct reading beyond_of(const struct card_drift *drift, int which)
-{
-    (void)which;
-    return logarithm(drift->beyond);
-}
-
-static struct reading alone_over_local(const struct card_drift *drift, int which)
-{
-    (void)which;
-    return logarithm(drift->local > 0 ? drift->alone / drift->local : 0);
+    const bool is_update = which == UPDATE;
+    const double together = is_update ? drift->together.update : drift->together.passes,
+                 alone = is_update ? drift->alone.update : drift->alone.passes;
+    return logarithm(together > 0 ? alone / together : 0);
 }
 
 static struct reading jitter_of(const struct card_drift *drift, int which)
@@ -91,9 +88,10 @@ static struct reading mean_of(const struct drift_points *points, double at, read
 }
 
 /* Return the geometric mean of a part over the probes that measured it; `none` if none did. */
-static double average(const struct drift_points *points, double at, reading_of *part, double fall_s, double none)
+static double average(const struct drift_points *points, double at, reading_of *part, int which, double fall_s,
+                      double none)
 {
-    const struct reading mean = mean_of(points, at, part, 0, fall_s);
+    const struct reading mean = mean_of(points, at, part, which, fall_s);
     return mean.weight > 0 ? exp(mean.value) : none;
 }
 
@@ -109,12 +107,15 @@ static void average_own(const struct drift_points *points, double at, struct own
 
 struct card_drift drift_at(const struct drift_points *points, double at)
 {
-    struct card_drift drift = { .local = average(points, at, local_of, LOCAL_S, 1),
-                                .transfer = average(points, at, transfer_of, TRANSFER_S, 1),
+    struct card_drift drift = { .local = average(points, at, factor_of, LOCAL, LOCAL_S, 1),
+                                .transfer = average(points, at, factor_of, TRANSFER, TRANSFER_S, 1),
                                 .bytes = points->count > 0 ? points->point[0].drift.bytes : 0,
-                                .beyond = average(points, at, beyond_of, TRANSFER_S, 1),
+                                .beyond = average(points, at, factor_of, BEYOND, TRANSFER_S, 1),
                                 .jitter = mean_of(points, at, jitter_of, 0, JITTER_S).value };
-    drift.alone = drift.local * average(points, at, alone_over_local, ALONE_S, 0);
+    drift.together.passes = average(points, at, factor_of, PASSES, LOCAL_S, drift.local);
+    drift.together.update = average(points, at, factor_of, UPDATE, LOCAL_S, drift.local);
+    drift.alone.passes = drift.together.passes * average(points, at, alone_over_together, PASSES, ALONE_S, 0);
+    drift.alone.update = drift.together.update * average(points, at, alone_over_together, UPDATE, ALONE_S, 0);
     average_own(points, at, &drift.own);
     return drift;
 }

@@ -102,12 +102,12 @@ TEST(every_rank_gets_the_means)
     const struct card card = card_of_world();
     struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
     struct card_probe mine = probe_measure(probe, PROBE_VISITS), first = mine;
-    assert_true(mine.alone <= 0);
+    assert_true(mine.alone.passes <= 0);
     probe_rank_alone(probe);
     const struct card_probe also = probe_measure(probe, PROBE_VISITS);
     const bool is_another =
         world_size(world) > 1 && world_size(world) <= world_cores(world); /* than the usual measurement */
-    assert_true(is_another ? also.alone > 0 : also.alone <= 0);
+    assert_true(is_another ? also.alone.passes > 0 : also.alone.passes <= 0);
     probe_close(probe);
     world_broadcast(world, &first, sizeof first);
     assert_memory_equal(&mine, &first, sizeof mine);
@@ -130,7 +130,7 @@ TEST(a_short_probe_sees_the_step)
     world_broadcast(world, &first, sizeof first);
     assert_memory_equal(&mine, &first, sizeof mine);
     assert_true(mine.fetch > 0 && mine.passes > 0.02 * whole.passes && mine.update > 0);
-    assert_true(mine.transfer <= 0 && mine.alone <= 0);
+    assert_true(mine.transfer <= 0 && mine.alone.passes <= 0);
 }
 
 TEST(a_card_of_another_machine_is_found_out)

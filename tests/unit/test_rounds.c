@@ -170,15 +170,19 @@ TEST(drift_is_a_mean_of_the_probes_around)
 TEST(a_part_that_was_not_measured_does_not_count)
 {
     struct drift_points points = { 0 };
-    drift_add(&points, 10, (struct card_drift){ .local = 2, .transfer = 3, .alone = 1 });
-    drift_add(&points, 11, (struct card_drift){ .local = 4 });
+    const struct parts_drift slower = { 2, 4 }, alone = { 1, 6 };
+    drift_add(&points, 10, (struct card_drift){ .local = 2, .transfer = 3, .together = slower, .alone = alone });
+    drift_add(&points, 11, (struct card_drift){ .local = 4, .together = { 3, 8 } });
     drift_add(&points, 12, (struct card_drift){ .transfer = 3 });
     const struct card_drift drift = drift_at(&points, 11.5);
     assert_true(fabs(drift.local - 4) < 0.1 && fabs(drift.transfer - 3) < 1e-12);
-    assert_true(fabs(drift.alone - drift.local / 2) < 1e-12);
+    assert_true(fabs(drift.together.passes - 3) < 0.1 && fabs(drift.together.update - 8) < 0.2);
+    assert_true(fabs(drift.alone.passes - drift.together.passes / 2) < 1e-12);
+    assert_true(fabs(drift.alone.update - 1.5 * drift.together.update) < 1e-12);
     drift_close(&points);
     drift_add(&points, 10, (struct card_drift){ .local = 2, .transfer = 3 });
-    assert_true(drift_at(&points, 11).alone <= 0);
+    assert_true(drift_at(&points, 11).alone.passes <= 0);
+    assert_true(fabs(drift_at(&points, 11).together.update - 2) < 1e-12); /* as the whole step */
     drift_close(&points);
 }
 
