@@ -7,10 +7,11 @@
 
 struct card_probe card_usual(const struct card *card)
 {
-    const struct local_times *lap = card->ranks > card->cores ? &card->reference.alone : &card->reference.together;
-    return (struct card_probe){
-        .fetch = lap->fetch, .passes = lap->passes, .update = lap->update, .transfer = card->reference.transfer
-    };
+    const bool is_alone = card->ranks > card->cores;
+    struct card_probe usual = { .local = is_alone ? card->reference.alone : card->reference.together,
+                                .transfer = card->reference.transfer };
+    usual.local.fixed = (is_alone ? card->alone : card->together).passes.term[COST_FIXED];
+    return usual;
 }
 
 /* Lower a time to another one; NaN stays. */
@@ -23,9 +24,10 @@ static void limit(double *seconds, double most)
 struct card_probe card_probe_disturbed(const struct card *card, struct card_probe probe)
 {
     const struct card_probe then = card_usual(card);
-    limit(&probe.fetch, then.fetch);
-    limit(&probe.passes, then.passes);
-    limit(&probe.update, then.update);
+    limit(&probe.local.fetch, then.local.fetch);
+    limit(&probe.local.passes, then.local.passes);
+    limit(&probe.local.update, then.local.update);
+    probe.local.fixed = 0; /* not told */
     limit(&probe.transfer, then.transfer);
     return probe;
 }
@@ -35,42 +37,47 @@ static double relative_to(double now, double then)
     return now > 0 && then > 0 ? now / then : 1;
 }
 
+static struct local_times times_at(const struct local_cost *cost, struct work work)
+{
+    return (struct local_times){ .fetch = cost_at(&cost->fetch, work),
+                                 .passes = cost_at(&cost->passes, work),
+                                 .fixed = cost->passes.term[COST_FIXED],
+                                 .update = cost->update };
+}
+
 struct card_probe card_predicts(const struct card *card, const struct workload *workload, const struct run *run,
                                 double larger_bytes)
 {
     const struct local_cost *cost = card->ranks > card->cores ? &card->alone : &card->together;
     const struct work usual = workload_usual(workload, run);
     const double transfer = card_allreduce(card, card->ranks, workload_gradient_bytes(workload));
-    return (struct card_probe){ .fetch = cost_at(&cost->fetch, usual),
-                                .passes = cost_at(&cost->passes, usual),
-                                .update = cost->update,
+    return (struct card_probe){ .local = times_at(cost, usual),
+                                .alone = times_at(&card->alone, usual),
                                 .transfer = isnan(transfer) ? card->reference.transfer : transfer,
-                                .alone = { .fetch = cost_at(&card->alone.fetch, usual),
-                                           .passes = cost_at(&card->alone.passes, usual),
-                                           .update = card->alone.update },
                                 .larger = larger_bytes > 0 ? card_allreduce(card, card->ranks, larger_bytes) : 0,
                                 .larger_bytes = larger_bytes };
 }
 
 static struct parts_drift parts_of(struct local_times then, struct local_times now)
 {
-    return (struct parts_drift){ relative_to(now.fetch + now.passes, then.fetch + then.passes),
-                                 relative_to(now.update, then.update) };
-}
-
-static struct local_times local_of(const struct card_probe *probe)
-{
-    return (struct local_times){ .fetch = probe->fetch, .passes = probe->passes, .update = probe->update };
+    struct parts_drift parts = { .passes = relative_to(now.fetch + now.passes, then.fetch + then.passes),
+                                 .update = relative_to(now.update, then.update) };
+    const double growing = then.fetch + then.passes - then.fixed;
+    if (fabs(now.fixed) > 0 && growing > 0) {
+        parts.growing = growing;
+        parts.more =
+            fmin(growing / 2, fmax(-then.fixed / 2, now.fixed / parts.passes - then.fixed)); /* the rest is noise */
+    }
+    return parts;
 }
 
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
 {
-    const struct local_times local_then = local_of(&then), local_now = local_of(&now);
     const bool has_alone = now.alone.passes > 0 && then.alone.passes > 0,
                has_larger = now.larger > now.transfer && then.larger > then.transfer;
-    return (struct card_drift){ .local = relative_to(lap_seconds(local_now), lap_seconds(local_then)),
+    return (struct card_drift){ .local = relative_to(lap_seconds(now.local), lap_seconds(then.local)),
                                 .transfer = relative_to(now.transfer, then.transfer),
-                                .together = parts_of(local_then, local_now),
+                                .together = parts_of(then.local, now.local),
                                 .alone = has_alone ? parts_of(then.alone, now.alone) : (struct parts_drift){ 0 },
                                 .beyond = has_larger ? (now.larger - now.transfer) / (then.larger - then.transfer) : 0,
                                 .jitter = now.jitter };
@@ -86,9 +93,9 @@ enum { FETCH, PASSES, UPDATE, SUMS, PARTS };
 static void list_parts(const struct card *card, const struct card_probe *probe, struct part part[PARTS])
 {
     const struct card_probe then = card_usual(card);
-    part[FETCH] = (struct part){ "fetching a batch takes", then.fetch, probe->fetch };
-    part[PASSES] = (struct part){ "forward and backward take", then.passes, probe->passes };
-    part[UPDATE] = (struct part){ "the update takes", then.update, probe->update };
+    part[FETCH] = (struct part){ "fetching a batch takes", then.local.fetch, probe->local.fetch };
+    part[PASSES] = (struct part){ "forward and backward take", then.local.passes, probe->local.passes };
+    part[UPDATE] = (struct part){ "the update takes", then.local.update, probe->local.update };
     part[SUMS] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
 }
 
@@ -132,55 +139,58 @@ static void slow_cost(struct cost *cost, double times)
         cost->term[term] *= times;
 }
 
-/* Factors of a local step's parts. */
-struct local_factors {
-    double fetch, passes, update;
-};
-
-static void slow_local(struct local_cost *cost, struct local_times *usual, struct local_factors times)
-{
-    slow_cost(&cost->fetch, times.fetch);
-    slow_cost(&cost->passes, times.passes);
-    cost->update *= times.update;
-    usual->fetch *= times.fetch;
-    usual->passes *= times.passes;
-    usual->forward *= times.passes;
-    usual->update *= times.update;
-}
-
 static double or_else(double factor, double none)
 {
     return factor > 0 ? factor : none;
 }
 
-static struct card slowed(const struct card *card, struct local_factors alone, struct local_factors together,
-                          struct card_drift whole)
+static void slow_local(struct local_cost *cost, struct local_times *usual, struct parts_drift drift, double fetch)
 {
-    const double beyond = or_else(whole.beyond, 1);
+    const double fixed = drift.passes * (cost->passes.term[COST_FIXED] + drift.more);
+    slow_cost(&cost->fetch, fetch);
+    slow_cost(&cost->passes, parts_growing(drift));
+    cost->passes.term[COST_FIXED] = fixed;
+    cost->update *= drift.update;
+    usual->fetch *= fetch;
+    usual->passes *= drift.passes;
+    usual->forward *= drift.passes;
+    usual->update *= drift.update;
+}
+
+/* Scale all but local steps. */
+static struct card slowed(const struct card *card, struct card_drift drift)
+{
+    const double beyond = or_else(drift.beyond, 1);
     struct card c = *card;
-    slow_local(&c.alone, &c.reference.alone, alone);
-    slow_local(&c.together, &c.reference.together, together);
-    c.copy_bandwidth /= whole.local;
+    c.copy_bandwidth /= drift.local;
     for (int i = 0; i < c.collectives.count; i++)
-        alpha_beta_slow(&c.collectives.at[i].cost, whole.transfer, whole.bytes, beyond);
+        alpha_beta_slow(&c.collectives.at[i].cost, drift.transfer, drift.bytes, beyond);
     struct message_cost *messages[] = { &c.p2p.near, &c.p2p.far };
     for (int i = 0; i < 2; i++) {
-        alpha_beta_slow(&messages[i]->send, whole.transfer, whole.bytes, beyond);
-        alpha_beta_slow(&messages[i]->exchange, whole.transfer, whole.bytes, beyond);
-        alpha_beta_slow(&messages[i]->add, whole.local, 0, 1);
-        alpha_beta_slow(&messages[i]->add_sent, whole.local, 0, 1);
+        alpha_beta_slow(&messages[i]->send, drift.transfer, drift.bytes, beyond);
+        alpha_beta_slow(&messages[i]->exchange, drift.transfer, drift.bytes, beyond);
+        alpha_beta_slow(&messages[i]->add, drift.local, 0, 1);
+        alpha_beta_slow(&messages[i]->add_sent, drift.local, 0, 1);
     }
-    c.reference.transfer *= whole.transfer;
+    c.reference.transfer *= drift.transfer;
     return c;
+}
+
+/* Return the drift of a rank alone that ranks together tell: sums change their fixed part, and not its. */
+static struct parts_drift alone_by(struct parts_drift together)
+{
+    return (struct parts_drift){ .passes = parts_growing(together), .update = together.update };
 }
 
 struct card card_drifted(const struct card *card, struct card_drift drift)
 {
-    const double passes = or_else(drift.together.passes, drift.local),
-                 update = or_else(drift.together.update, drift.local),
-                 passes_alone = or_else(drift.alone.passes, passes), update_alone = or_else(drift.alone.update, update);
-    struct card c = slowed(card, (struct local_factors){ passes_alone, passes_alone, update_alone },
-                           (struct local_factors){ passes, passes, update }, drift);
+    struct parts_drift together = drift.together;
+    together.passes = or_else(together.passes, drift.local);
+    together.update = or_else(together.update, drift.local);
+    const struct parts_drift alone = drift.alone.passes > 0 ? drift.alone : alone_by(together);
+    struct card c = slowed(card, drift);
+    slow_local(&c.alone, &c.reference.alone, alone, parts_growing(alone));
+    slow_local(&c.together, &c.reference.together, together, parts_growing(together));
     if (drift.jitter > 0)
         c.jitter = drift.jitter;
     own_costs_set(&c.own, &drift.own);
@@ -191,11 +201,15 @@ struct card card_drifted(const struct card *card, struct card_drift drift)
 struct card card_scaled(const struct card *card, const struct card_probe *probe)
 {
     const struct card_probe then = card_usual(card);
-    const struct local_factors parts = { relative_to(probe->fetch, then.fetch), relative_to(probe->passes, then.passes),
-                                         relative_to(probe->update, then.update) };
-    const struct card_drift whole = card_drift_of(then, *probe);
-    struct card c = slowed(card, parts, parts, whole);
-    own_costs_slow(&c.own, whole.local);
+    const struct card_drift drift = card_drift_of(then, *probe);
+    const double fetch = relative_to(probe->local.fetch, then.local.fetch);
+    struct local_times before = then.local, now = probe->local;
+    before.fetch = now.fetch = 0; /* it has its own factor here */
+    const struct parts_drift together = parts_of(before, now);
+    struct card c = slowed(card, drift);
+    slow_local(&c.alone, &c.reference.alone, alone_by(together), fetch);
+    slow_local(&c.together, &c.reference.together, together, fetch);
+    own_costs_slow(&c.own, drift.local);
     return c;
 }
 

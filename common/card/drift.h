@@ -4,23 +4,31 @@
 
 #include "card/card.h"
 
-/* Mean seconds of what all labs do with the run's usual batch: the parts of a local step, over the ranks that train, and an all-reduce
- * of the gradients by all ranks (0: one rank, or not measured). */
+/* Mean seconds of what all labs do with the run's usual batch; 0: not measured. */
 struct card_probe {
-    double fetch, passes, update, transfer;
-    struct local_times alone;    /* rank 0's local step while the others sleep; 0: not measured */
-    double larger, larger_bytes; /* a larger all-reduce, and its size; 0: not measured */
-    double jitter;               /* of the local steps, as the card has it; 0: not measured */
+    struct local_times local;    /* a local step, over the ranks that train */
+    struct local_times alone;    /* rank 0's while the others sleep */
+    double transfer;             /* an all-reduce of the gradients by all ranks; 0 for one rank */
+    double larger, larger_bytes; /* a larger all-reduce, and its size */
+    double jitter;               /* of the local steps, as the card has it */
     bool sums_disturbed;         /* others disturbed all-reduces so long that one of these times is theirs */
 };
 
 struct workload;
 struct run;
 
-/* Parts of a local step, now / then; 0: not measured. The passes have the fetch with them, which is too short to be followed by itself. */
+/* Parts of a local step, now / then; 0: not measured. In seconds of the passes then: `growing` grew with the batch, of which `more` is
+ * fixed now, or less if negative. */
 struct parts_drift {
-    double passes, update;
+    double passes, update; /* the fetch with the passes */
+    double growing, more;
 };
+
+/* Return the factor of what grows with the batch. */
+static inline double parts_growing(struct parts_drift parts)
+{
+    return parts.passes * (parts.growing > 0 ? 1 - parts.more / parts.growing : 1);
+}
 
 /* A probe relative to what it is compared with: each now / then. */
 struct card_drift {
@@ -60,8 +68,9 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
  * other programs delay them. */
 struct card_probe card_probe_disturbed(const struct card *card, struct card_probe probe);
 
-/* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, collectives and
- * messages one, and memory bandwidth and the lab's own costs that of the whole local step. So the shapes of its fits stay. */
+/* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, with another for
+ * what is fixed in the passes if the probe tells it; collectives and messages have one, and memory bandwidth and the lab's own costs that of
+ * the whole local step. So the shapes of its fits stay. */
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
 /* Return the card without collectives, messages and their reference, the rest scaled to the probe. */

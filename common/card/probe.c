@@ -30,8 +30,9 @@ struct probe {
     struct shape_bench *bench;
     struct collective *lap_sums;
     struct lap_plan plan, short_plan;
-    bool is_alone;  /* rank 0 takes the steps while the other ranks sleep */
-    bool has_alone; /* it takes some alone, before all ranks take theirs */
+    double small_share; /* of the usual batch in the small one; 0: none */
+    bool is_alone;      /* rank 0 takes the steps while the other ranks sleep */
+    bool has_alone;     /* it takes some alone, before all ranks take theirs */
     struct sums gradients, larger;
 };
 
@@ -46,7 +47,7 @@ static void pass(void *argument)
 static int sums_at_a_time(const struct card *card, struct world *world)
 {
     const struct card_probe usual = card_usual(card);
-    const double step = usual.fetch + usual.passes + usual.update;
+    const double step = lap_seconds(usual.local);
     int sums = step > 0 ? (int)fmin(PAIR_MOST, fmax(PAIR, SHORT_S / step)) : PAIR;
     world_broadcast(world, &sums, sizeof sums);
     return sums;
@@ -94,6 +95,19 @@ void probe_larger(struct probe *p, double bytes)
     sums->bench = sweep_open(p->world, &sums->sweep);
 }
 
+/* Let laps take turns with those of a small batch, which tell what is fixed in the passes. Sums change that: they leave gradients where the
+ * passes of all ranks then find them, sooner or later. */
+static void take_small_laps(struct probe *p, int usual)
+{
+    const double samples = shape_bench_choose(p->bench, usual).samples,
+                 small = shape_bench_choose(p->bench, usual + 1).samples;
+    shape_bench_choose(p->bench, usual);
+    if (small >= samples)
+        return;
+    p->small_share = small / samples;
+    p->plan.count = p->short_plan.count = SHAPES_OF_USUAL;
+}
+
 struct probe *probe_open(const struct card *card, struct world *world, const struct workload *workload,
                          const struct run *run, struct trainer *trainer)
 {
@@ -102,11 +116,13 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
     struct probe *p = memory_new(1, sizeof *p);
     const int usual = shape_bench_shapes(workload);
     *p = (struct probe){ .world = world,
-                         .bench = shape_bench_open(workload, run, usual, 1, trainer),
+                         .bench = shape_bench_open(workload, run, usual, SHAPES_OF_USUAL, trainer),
                          .plan = { .first = usual, .count = 1 },
                          .short_plan = { .first = usual, .count = 1, .turns = 1, .laps = 1 },
                          .is_alone = world_size(world) > card->cores };
     p->lap_sums = p->is_alone ? NULL : laps_open_sums(world);
+    if (p->lap_sums)
+        take_small_laps(p, usual);
     if (world_size(world) > 1)
         open_sums(p, workload, sums_at_a_time(card, world));
     return p;
@@ -189,8 +205,10 @@ double probe_transfer(struct probe *p, int pairs, bool *is_disturbed)
 static struct lap_times measure_alone(struct probe *p, const struct lap_plan *plan)
 {
     struct lap_times times = { 0 };
+    struct lap_plan usual = *plan;
+    usual.count = 1;
     if (world_rank(p->world) == 0)
-        times = laps_measure(p->bench, p->world, NULL, NULL, plan);
+        times = laps_measure(p->bench, p->world, NULL, NULL, &usual);
     world_park(p->world);
     return times;
 }
@@ -208,13 +226,13 @@ static void settle(struct probe *p)
     world_park(p->world);
 }
 
-/* Return a probe from laps of the usual batch. A rank alone has no jitter. */
-static struct card_probe local_probe(const struct lap_times *times)
+/* Return a probe from laps of the usual batch and of the small one. A rank alone has no jitter. */
+static struct card_probe local_probe(const struct probe *p, const struct lap_times *times)
 {
-    const struct local_times *lap = &times->mean[0];
-    return (struct card_probe){
-        .fetch = lap->fetch, .passes = lap->passes, .update = lap->update, .jitter = times->jitter
-    };
+    struct card_probe probe = { .local = times->mean[0], .jitter = times->jitter };
+    if (p->small_share > 0)
+        probe.local.fixed = (times->mean[1].passes - p->small_share * times->mean[0].passes) / (1 - p->small_share);
+    return probe;
 }
 
 struct card_probe probe_measure(struct probe *p, int visits)
@@ -225,7 +243,7 @@ struct card_probe probe_measure(struct probe *p, int visits)
     if (p->has_alone)
         alone = measure_alone(p, &p->plan);
     const struct lap_times times = measure_laps(p, &p->plan);
-    struct card_probe probe = local_probe(&times);
+    struct card_probe probe = local_probe(p, &times);
     probe.transfer = probe_transfer(p, visits / PAIR, &probe.sums_disturbed);
     probe.alone = alone.mean[0];
     probe.larger = measure_sums(p, &p->larger, 1, &probe.sums_disturbed);
@@ -240,7 +258,7 @@ struct card_probe probe_local_step(struct probe *p)
 {
     settle(p);
     const struct lap_times times = measure_laps(p, &p->short_plan);
-    struct card_probe probe = times.is_disturbed ? (struct card_probe){ 0 } : local_probe(&times);
+    struct card_probe probe = times.is_disturbed ? (struct card_probe){ 0 } : local_probe(p, &times);
     world_broadcast(p->world, &probe, sizeof probe);
     return probe;
 }

@@ -14,9 +14,9 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
 /* Seconds in which weights fall by a factor of e. Chosen on the residuals of labs 01 and 04, two real ranks and four simulated ones
  * (2026-11-25), on a machine whose steps are alike for 0.3 s. Where probes stand between blocks, local steps vary least about means over
  * 0.1 to 0.3 s, and 1.4 to 1.6 times as much about means over 4 s. A rank alone, which few probes measure, is followed relative to all
- * ranks. Passes and updates are followed apart: an AMD EPYC (2026-11-29) switched between two states in which an update of 12.5 MB took 1.3
- * or 2.4 ms, while passes stayed alike. The jitter of a single step says little; where one core is slower than the others, it often is for
- * seconds. */
+ * ranks. Parts are followed apart: an AMD EPYC (2026-11-29) went from one state to another and back, where two ranks needed 2.3 instead of
+ * 1.3 ms for an update and 2.2 instead of 1.7 for what is fixed in the passes. What grows with the batch stayed, and a rank alone. The
+ * jitter of a single step says little; where one core is slower than the others, it often is for seconds. */
 static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4, JITTER_S = 4;
 
 /* Weights of own costs. Not every probe has a cost; a launch of half a minute measures each some seven times. A mean over all of them would
@@ -38,23 +38,29 @@ static struct reading logarithm(double factor)
     return factor > 0 ? (struct reading){ log(factor), 1 } : (struct reading){ 0 };
 }
 
-/* The parts of a drift that are factors. */
-enum { LOCAL, PASSES, UPDATE, TRANSFER, BEYOND };
+/* The parts of a drift that are factors. A rank alone is followed relative to what grows with the batch of ranks together. */
+enum { LOCAL, PASSES, UPDATE, ALONE_PASSES, ALONE_UPDATE, TRANSFER, BEYOND };
 
 static struct reading factor_of(const struct card_drift *drift, int which)
 {
-    const double factors[] = { drift->local, drift->together.passes, drift->together.update, drift->transfer,
+    const double growing = drift->together.passes > 0 ? parts_growing(drift->together) : 1,
+                 factors[] = { drift->local,
+                               drift->together.passes,
+                               drift->together.update,
+                               drift->alone.passes / growing,
+                               drift->alone.update / growing,
+                               drift->transfer,
                                drift->beyond };
     return logarithm(factors[which]);
 }
 
-/* Of PASSES and UPDATE: how much further a rank alone drifted than ranks together. */
-static struct reading alone_over_together(const struct card_drift *drift, int which)
+/* The parts of a drift in seconds. */
+enum { GROWING, MORE };
+
+static struct reading seconds_of(const struct card_drift *drift, int which)
 {
-    const bool is_update = which == UPDATE;
-    const double together = is_update ? drift->together.update : drift->together.passes,
-                 alone = is_update ? drift->alone.update : drift->alone.passes;
-    return logarithm(together > 0 ? alone / together : 0);
+    const double growing = drift->together.growing;
+    return (struct reading){ which == MORE ? drift->together.more : growing, growing > 0 };
 }
 
 static struct reading jitter_of(const struct card_drift *drift, int which)
@@ -87,11 +93,10 @@ static struct reading mean_of(const struct drift_points *points, double at, read
     return weights > 0 ? (struct reading){ sum / weights, weights } : (struct reading){ 0 };
 }
 
-/* Return the geometric mean of a part over the probes that measured it; `none` if none did. */
-static double average(const struct drift_points *points, double at, reading_of *part, int which, double fall_s,
-                      double none)
+/* Return the geometric mean of a factor over the probes that measured it; `none` if none did. */
+static double average(const struct drift_points *points, double at, int which, double fall_s, double none)
 {
-    const struct reading mean = mean_of(points, at, part, which, fall_s);
+    const struct reading mean = mean_of(points, at, factor_of, which, fall_s);
     return mean.weight > 0 ? exp(mean.value) : none;
 }
 
@@ -107,15 +112,18 @@ static void average_own(const struct drift_points *points, double at, struct own
 
 struct card_drift drift_at(const struct drift_points *points, double at)
 {
-    struct card_drift drift = { .local = average(points, at, factor_of, LOCAL, LOCAL_S, 1),
-                                .transfer = average(points, at, factor_of, TRANSFER, TRANSFER_S, 1),
+    struct card_drift drift = { .local = average(points, at, LOCAL, LOCAL_S, 1),
+                                .transfer = average(points, at, TRANSFER, TRANSFER_S, 1),
                                 .bytes = points->count > 0 ? points->point[0].drift.bytes : 0,
-                                .beyond = average(points, at, factor_of, BEYOND, TRANSFER_S, 1),
+                                .beyond = average(points, at, BEYOND, TRANSFER_S, 1),
                                 .jitter = mean_of(points, at, jitter_of, 0, JITTER_S).value };
-    drift.together.passes = average(points, at, factor_of, PASSES, LOCAL_S, drift.local);
-    drift.together.update = average(points, at, factor_of, UPDATE, LOCAL_S, drift.local);
-    drift.alone.passes = drift.together.passes * average(points, at, alone_over_together, PASSES, ALONE_S, 0);
-    drift.alone.update = drift.together.update * average(points, at, alone_over_together, UPDATE, ALONE_S, 0);
+    drift.together = (struct parts_drift){ .passes = average(points, at, PASSES, LOCAL_S, drift.local),
+                                           .update = average(points, at, UPDATE, LOCAL_S, drift.local),
+                                           .growing = mean_of(points, at, seconds_of, GROWING, TRANSFER_S).value,
+                                           .more = mean_of(points, at, seconds_of, MORE, TRANSFER_S).value };
+    const double growing = parts_growing(drift.together);
+    drift.alone = (struct parts_drift){ .passes = growing * average(points, at, ALONE_PASSES, ALONE_S, 0),
+                                        .update = growing * average(points, at, ALONE_UPDATE, ALONE_S, 0) };
     average_own(points, at, &drift.own);
     return drift;
 }

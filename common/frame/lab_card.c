@@ -93,8 +93,10 @@ bool lab_probe(struct lab *lab, bool is_whole, struct card_drift *drift)
         own_probe_measure(lab->own_probe, &lab->card.own, &drift->own);
     if (!is_whole || now.sums_disturbed)
         drift->transfer = drift->beyond = 0;
-    if (!(now.passes > 0))
-        drift->local = drift->together.passes = drift->together.update = 0;
+    if (!(now.local.passes > 0)) {
+        drift->local = 0;
+        drift->together = (struct parts_drift){ 0 };
+    }
     drift->bytes = workload_gradient_bytes(workload_of(lab->base));
     return world_rank(lab->world) == 0;
 }

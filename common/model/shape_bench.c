@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "model/model_type.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* A shape: the workload and the run of its batches. Shapes whose samples have equally many words share a loader. */
@@ -35,9 +36,12 @@ unsigned shape_bench_terms(const struct workload *workload)
 /* Return a shape, with one rank and one step. */
 static struct shape shape_of(const struct workload *workload, const struct run *run, int number)
 {
+    static const double small = 0.3;
     struct shape shape = { .workload = *workload, .run = *run };
     if (number < workload->type->shapes)
         workload->type->shape(&shape.workload.of, &shape.run, number);
+    if (number > workload->type->shapes)
+        shape.run.batch_size = (int)fmax(1, round(small * run->batch_size));
     shape.run.ranks = 1;
     shape.run.steps = 1;
     shape.run.accumulate = 1;

@@ -1,6 +1,6 @@
 /* shape_bench: training steps of one rank, without any collective, on batches of several shapes. The machine card fits costs to them,
  * and the gradient check differentiates one. Shapes are numbered from the smallest batch on; none of them is a lab's own. The number
- * after the last is the usual batch of the run, which no cost is fitted to. */
+ * after the last is the usual batch of the run, which no cost is fitted to, and the next a small batch of the same samples. */
 #ifndef LOCKSTEP_SHAPE_BENCH_H
 #define LOCKSTEP_SHAPE_BENCH_H
 
@@ -12,7 +12,7 @@ struct shape_bench;
 int shape_bench_shapes(const struct workload *workload);
 unsigned shape_bench_terms(const struct workload *workload);
 
-enum { SHAPES_MOST = 8 };
+enum { SHAPES_MOST = 8, SHAPES_OF_USUAL = 2 };
 
 /* Open shapes `first` … first + count - 1. `trainer`: one of the same workload, whose buffers hold these batches and whose training is
  * restarted before it goes on; its hooks do not run meanwhile. NULL: the bench opens a trainer of its own. */

@@ -242,7 +242,7 @@ TEST(own_costs_of_an_earlier_card_are_scaled_by_kind)
 {
     const struct card card = card_here();
     struct card_probe slow = card_usual(&card);
-    slow.fetch *= 1.25, slow.passes *= 1.25, slow.update *= 1.25;
+    slow.local.fetch *= 1.25, slow.local.passes *= 1.25, slow.local.update *= 1.25;
     const struct card slower = card_scaled(&card, &slow);
     assert_relatively_near(card_cost(&slower, "dispatch_s"), 1.25 * own_values[0], 1e-12);
     assert_relatively_near(card_cost(&slower, "triad_bytes_per_s"), own_values[1] / 1.25, 1e-12);
@@ -326,7 +326,7 @@ TEST(a_modelled_card_has_no_reference)
     card_write(&written, run.out, &published_mlp, &run, platform);
     assert_int_equal(found(&read, &run, 0, platform, 8), CARD_WHOLE);
     assert_false(card_is_measured(&read));
-    const struct card_probe now = { .fetch = 1, .passes = 1, .update = 1, .transfer = 1 };
+    const struct card_probe now = { .local = { 1, 1, 1 }, .transfer = 1 };
     const struct card_drift drift = card_drift_of(card_usual(&read), now);
     assert_true(fabs(drift.local - 1) <= 0 && fabs(drift.transfer - 1) <= 0);
 }
@@ -488,17 +488,17 @@ TEST(a_card_agrees_part_by_part)
     const struct card card = card_here();
     const struct card_probe usual = card_usual(&card);
     char why[CARD_NAME];
-    assert_true(usual.passes >= 23e-3 && usual.passes <= 23e-3); /* all four ranks have a core */
+    assert_true(usual.local.passes >= 23e-3 && usual.local.passes <= 23e-3); /* all four ranks have a core */
     assert_true(agrees(&card, usual, why));
     struct card_probe probe = usual;
-    probe.passes *= 1.049;
-    probe.update *= 0.951;
+    probe.local.passes *= 1.049;
+    probe.local.update *= 0.951;
     probe.transfer *= 1.049;
     assert_true(agrees(&card, probe, why));
-    probe.passes = usual.passes * 1.06;
+    probe.local.passes = usual.local.passes * 1.06;
     assert_false(agrees(&card, probe, why));
     assert_string_equal(why, "forward and backward take 6 % longer");
-    probe.update = usual.update * 0.9;
+    probe.local.update = usual.local.update * 0.9;
     assert_false(agrees(&card, probe, why));
     assert_string_equal(why, "the update takes 10 % less");
     probe = usual;
@@ -506,13 +506,13 @@ TEST(a_card_agrees_part_by_part)
     assert_false(agrees(&card, probe, why));
     assert_string_equal(why, "an all-reduce of the gradients takes 20 % longer");
     probe = usual;
-    probe.fetch = usual.fetch + 0.3e-3; /* fetching is 0.1 % of the step of 31.6 ms */
+    probe.local.fetch = usual.local.fetch + 0.3e-3; /* fetching is 0.1 % of the step of 31.6 ms */
     assert_true(agrees(&card, probe, why));
-    probe.fetch = usual.fetch + 0.4e-3; /* above 1 % of it */
+    probe.local.fetch = usual.local.fetch + 0.4e-3; /* above 1 % of it */
     assert_false(agrees(&card, probe, why));
     assert_string_equal(why, "fetching a batch takes 1250 % longer");
     probe = usual;
-    probe.update = (double)NAN;
+    probe.local.update = (double)NAN;
     assert_false(agrees(&card, probe, why));
     probe = usual;
     struct card unknown = card;
@@ -527,16 +527,16 @@ TEST(a_disturbed_probe_condemns_no_card_for_being_faster)
     const struct card_probe usual = card_usual(&card);
     struct card_probe probe = usual;
     char why[CARD_NAME];
-    probe.passes *= 1.7;
+    probe.local.passes *= 1.7;
     probe.transfer *= 44;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_SUMS_OUTDATED);
     struct card_probe rest = card_probe_disturbed(&card, probe);
     assert_int_equal(card_fit_of(&card, &rest, why), CARD_FITS);
-    probe.update *= 0.4;
+    probe.local.update *= 0.4;
     rest = card_probe_disturbed(&card, probe);
     assert_int_equal(card_fit_of(&card, &rest, why), CARD_OUTDATED);
     assert_string_equal(why, "the update takes 60 % less");
-    probe.update = (double)NAN;
+    probe.local.update = (double)NAN;
     rest = card_probe_disturbed(&card, probe);
     assert_int_equal(card_fit_of(&card, &rest, why), CARD_OUTDATED);
 }
@@ -546,9 +546,8 @@ TEST(a_card_is_scaled_to_a_probe)
 {
     const struct card card = card_here();
     const struct card_probe usual = card_usual(&card);
-    struct card_probe probe = { .fetch = 1.5 * usual.fetch,
-                                .passes = 1.2 * usual.passes,
-                                .update = 0.6 * usual.update,
+    struct card_probe probe = { .local = { 1.5 * usual.local.fetch, 1.2 * usual.local.passes,
+                                           0.6 * usual.local.update },
                                 .transfer = 1.9 * usual.transfer };
     char why[CARD_NAME];
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_SCALES);
@@ -560,9 +559,9 @@ TEST(a_card_is_scaled_to_a_probe)
     for (int i = 0; i < card.collectives.count; i++)
         assert_true(fabs(alpha_beta_seconds(&scaled.collectives.at[i].cost, 1e6) -
                          1.9 * alpha_beta_seconds(&card.collectives.at[i].cost, 1e6)) < 1e-12);
-    probe.update = 0.4 * usual.update;
+    probe.local.update = 0.4 * usual.local.update;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
-    probe.update = (double)NAN;
+    probe.local.update = (double)NAN;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
 }
 
@@ -572,7 +571,7 @@ TEST(a_card_whose_all_reduces_alone_changed_keeps_the_rest)
     struct card card = card_here();
     struct card_probe probe = card_usual(&card);
     char why[CARD_NAME];
-    probe.passes *= 1.2;
+    probe.local.passes *= 1.2, probe.local.fixed *= 1.2;
     probe.transfer *= 2.4;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_SUMS_OUTDATED);
     assert_string_equal(why, "an all-reduce of the gradients takes 140 % longer");
@@ -596,7 +595,7 @@ TEST(a_card_whose_all_reduces_alone_changed_keeps_the_rest)
         assert_true(fabs(rest.alone.passes.term[term] - 1.2 * card.alone.passes.term[term]) < 1e-12);
     probe.transfer = 0; /* without a reference it says nothing */
     assert_int_equal(card_fit_of(&rest, &probe, why), CARD_FITS);
-    probe.update *= 3;
+    probe.local.update *= 3;
     probe.transfer = 2.4 * card.reference.transfer;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_OUTDATED);
 }
@@ -607,10 +606,10 @@ TEST(a_card_of_shared_cores_is_compared_alone)
     struct card card = card_here();
     card.cores = 2;
     const struct card_probe usual = card_usual(&card);
-    assert_true(fabs(usual.passes - card.reference.alone.passes) <= 0);
-    const struct card_probe probe = {
-        .fetch = 2 * usual.fetch, .passes = 2 * usual.passes, .update = 2 * usual.update, .transfer = 3 * usual.transfer
-    };
+    assert_true(fabs(usual.local.passes - card.reference.alone.passes) <= 0);
+    const struct card_probe probe = { .local = { 2 * usual.local.fetch, 2 * usual.local.passes,
+                                                 2 * usual.local.update },
+                                      .transfer = 3 * usual.transfer };
     const struct card_drift drift = card_drift_of(usual, probe);
     assert_true(fabs(drift.local - 2) < 1e-12 && fabs(drift.transfer - 3) < 1e-12);
 }
@@ -620,15 +619,40 @@ TEST(a_drifted_card_predicts_the_probe)
 {
     const struct card card = card_here();
     const struct run run = run_here();
-    const struct card_probe probe = {
-        .fetch = 1e-5, .passes = 31e-3, .update = 5e-3, .transfer = 7e-3, .alone = { 1e-5, 30e-3, 3e-3 }
-    };
+    const struct card_probe probe = { .local = { 1e-5, 31e-3, 5e-3, .fixed = 6e-3 },
+                                      .alone = { 1e-5, 30e-3, 3e-3 },
+                                      .transfer = 7e-3 };
     const struct card drifted =
         card_drifted(&card, card_drift_of(card_predicts(&card, &published_mlp, &run, 0), probe));
     const struct card_probe then = card_predicts(&drifted, &published_mlp, &run, 0);
-    assert_true(fabs(then.fetch + then.passes - 31.01e-3) < 1e-9 && fabs(then.update - 5e-3) < 1e-9);
+    assert_true(fabs(then.local.fetch + then.local.passes - 31.01e-3) < 1e-9 && fabs(then.local.update - 5e-3) < 1e-9);
     assert_true(fabs(then.alone.fetch + then.alone.passes - 30.01e-3) < 1e-9 && fabs(then.alone.update - 3e-3) < 1e-9);
-    assert_true(fabs(then.transfer - 7e-3) < 1e-9);
+    assert_true(fabs(then.local.fixed - 6e-3) < 1e-9 && fabs(then.transfer - 7e-3) < 1e-9);
+}
+
+/* What is fixed in the passes may drift by itself, while they keep at least half of their fixed part, and of what grows. */
+TEST(a_probe_of_passes_keeps_both_their_parts)
+{
+    const struct card card = card_here();
+    const struct run run = run_here();
+    const struct card_probe usual = card_predicts(&card, &published_mlp, &run, 0);
+    const double fixed = usual.local.fixed, passes = usual.local.fetch + usual.local.passes;
+    const struct {
+        double now, is;
+    } tried[] = {
+        { 2 * fixed, 2 * fixed }, { -fixed, fixed / 2 }, { 2 * passes, (fixed + passes) / 2 }, { 0, fixed }
+    }; /* not told */
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        struct card_probe probe = usual;
+        probe.local.fixed = tried[i].now;
+        probe.alone = (struct local_times){ 0 };
+        const struct card drifted = card_drifted(&card, card_drift_of(usual, probe));
+        const struct card_probe then = card_predicts(&drifted, &published_mlp, &run, 0);
+        assert_relatively_near(then.local.fixed, tried[i].is, 1e-9);
+        assert_relatively_near(then.local.fetch + then.local.passes, passes, 1e-9);
+        assert_relatively_near(then.alone.fixed / usual.alone.fixed,
+                               parts_growing(card_drift_of(usual, probe).together), 1e-9);
+    }
 }
 
 /* A probe says nothing of transfers larger than its own: they are slower by the same time. */

@@ -111,7 +111,7 @@ TEST(every_rank_gets_the_means)
     probe_close(probe);
     world_broadcast(world, &first, sizeof first);
     assert_memory_equal(&mine, &first, sizeof mine);
-    assert_true(mine.fetch > 0 && mine.passes > 0 && mine.update > 0);
+    assert_true(mine.local.fetch > 0 && mine.local.passes > 0 && mine.local.update > 0);
     assert_true(world_size(world) > 1 ? mine.transfer > 0 : mine.transfer >= 0 && mine.transfer <= 0);
 }
 
@@ -123,13 +123,13 @@ TEST(a_short_probe_sees_the_step)
     struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
     const struct card_probe whole = probe_measure(probe, PROBE_VISITS);
     struct card_probe mine = { 0 };
-    for (int i = 0; i < 50 && !(mine.passes > 0); i++) /* other programs may disturb some */
+    for (int i = 0; i < 50 && !(mine.local.passes > 0); i++) /* other programs may disturb some */
         mine = probe_local_step(probe);
     struct card_probe first = mine;
     probe_close(probe);
     world_broadcast(world, &first, sizeof first);
     assert_memory_equal(&mine, &first, sizeof mine);
-    assert_true(mine.fetch > 0 && mine.passes > 0.02 * whole.passes && mine.update > 0);
+    assert_true(mine.local.fetch > 0 && mine.local.passes > 0.02 * whole.local.passes && mine.local.update > 0);
     assert_true(mine.transfer <= 0 && mine.alone.passes <= 0);
 }
 
@@ -155,7 +155,7 @@ TEST(a_card_has_its_reference)
     assert_int_equal(wrong.count, 0);
     const struct card_probe usual = card_usual(&card);
     assert_true(card_is_measured(&card) && card_covers(&card, &uses));
-    assert_true(usual.fetch > 0 && usual.passes > 0 && usual.update > 0 && card.jitter >= 0);
+    assert_true(usual.local.fetch > 0 && usual.local.passes > 0 && usual.local.update > 0 && card.jitter >= 0);
     assert_true((usual.transfer > 0) == (world_size(world) > 1));
     const double step = local_step(&card.alone, workload_usual(&workload, &run)),
                  measured = card.reference.alone.fetch + card.reference.alone.passes + card.reference.alone.update,

@@ -170,19 +170,25 @@ TEST(drift_is_a_mean_of_the_probes_around)
 TEST(a_part_that_was_not_measured_does_not_count)
 {
     struct drift_points points = { 0 };
-    const struct parts_drift slower = { 2, 4 }, alone = { 1, 6 };
+    const struct parts_drift slower = { .passes = 2,
+                                        .update = 3,
+                                        .growing = 10e-3,
+                                        .more = 2.5e-3 }, /* which grows: 1.5 */
+        alone = { .passes = 3, .update = 1.5 };
     drift_add(&points, 10, (struct card_drift){ .local = 2, .transfer = 3, .together = slower, .alone = alone });
-    drift_add(&points, 11, (struct card_drift){ .local = 4, .together = { 3, 8 } });
+    drift_add(&points, 11, (struct card_drift){ .local = 4, .together = { .passes = 6, .update = 8 } });
     drift_add(&points, 12, (struct card_drift){ .transfer = 3 });
-    const struct card_drift drift = drift_at(&points, 11.5);
+    struct card_drift drift = drift_at(&points, 11.5);
     assert_true(fabs(drift.local - 4) < 0.1 && fabs(drift.transfer - 3) < 1e-12);
-    assert_true(fabs(drift.together.passes - 3) < 0.1 && fabs(drift.together.update - 8) < 0.2);
-    assert_true(fabs(drift.alone.passes - drift.together.passes / 2) < 1e-12);
-    assert_true(fabs(drift.alone.update - 1.5 * drift.together.update) < 1e-12);
+    assert_true(fabs(drift.together.passes - 6) < 0.2 && fabs(drift.together.update - 8) < 0.2);
+    assert_true(fabs(drift.together.more - 2.5e-3) < 1e-12 && fabs(drift.together.growing - 10e-3) < 1e-12);
+    const double growing = parts_growing(drift.together);
+    assert_true(fabs(growing - 4.5) < 0.2);
+    assert_true(fabs(drift.alone.passes - 2 * growing) < 1e-12 && fabs(drift.alone.update - growing) < 1e-12);
     drift_close(&points);
     drift_add(&points, 10, (struct card_drift){ .local = 2, .transfer = 3 });
-    assert_true(drift_at(&points, 11).alone.passes <= 0);
-    assert_true(fabs(drift_at(&points, 11).together.update - 2) < 1e-12); /* as the whole step */
+    drift = drift_at(&points, 11);
+    assert_true(drift.alone.passes <= 0 && fabs(drift.together.update - 2) < 1e-12); /* as the whole step */
     drift_close(&points);
 }
 
