@@ -213,10 +213,13 @@ static struct lap_times measure_alone(struct probe *p, const struct lap_plan *pl
     return times;
 }
 
-/* all: run laps of all ranks at once, or of rank 0 alone if they share cores. The times are on rank 0. */
+/* all: run laps of all ranks at once, or of rank 0 alone if they share cores. The times are on rank 0. The usual batch is chosen then. */
 static struct lap_times measure_laps(struct probe *p, const struct lap_plan *plan)
 {
-    return p->is_alone ? measure_alone(p, plan) : laps_measure(p->bench, p->world, p->world, p->lap_sums, plan);
+    const struct lap_times times =
+        p->is_alone ? measure_alone(p, plan) : laps_measure(p->bench, p->world, p->world, p->lap_sums, plan);
+    shape_bench_choose(p->bench, plan->first);
+    return times;
 }
 
 /* all: end what the block before left running, and let all ranks begin together. */
