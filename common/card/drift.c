@@ -9,6 +9,7 @@ struct card_probe card_usual(const struct card *card)
 {
     const bool is_alone = card->ranks > card->cores;
     struct card_probe usual = { .local = is_alone ? card->reference.alone : card->reference.together,
+                                .alone = card->reference.alone,
                                 .transfer = card->reference.transfer };
     usual.local.fixed = (is_alone ? card->alone : card->together).passes.term[COST_FIXED];
     return usual;
@@ -21,13 +22,19 @@ static void limit(double *seconds, double most)
         *seconds = most;
 }
 
+static void limit_local(struct local_times *times, struct local_times most)
+{
+    limit(&times->fetch, most.fetch);
+    limit(&times->passes, most.passes);
+    limit(&times->update, most.update);
+    times->fixed = 0; /* not told */
+}
+
 struct card_probe card_probe_disturbed(const struct card *card, struct card_probe probe)
 {
     const struct card_probe then = card_usual(card);
-    limit(&probe.local.fetch, then.local.fetch);
-    limit(&probe.local.passes, then.local.passes);
-    limit(&probe.local.update, then.local.update);
-    probe.local.fixed = 0; /* not told */
+    limit_local(&probe.local, then.local);
+    limit_local(&probe.alone, then.alone);
     limit(&probe.transfer, then.transfer);
     return probe;
 }
@@ -71,14 +78,26 @@ static struct parts_drift parts_of(struct local_times then, struct local_times n
     return parts;
 }
 
+/* Likewise with a factor for passes that the fetch is not part of. */
+static struct parts_drift passes_of(struct local_times then, struct local_times now)
+{
+    then.fetch = now.fetch = 0;
+    return parts_of(then, now);
+}
+
+static bool has_alone(struct card_probe then, struct card_probe now)
+{
+    return now.alone.passes > 0 && then.alone.passes > 0;
+}
+
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
 {
-    const bool has_alone = now.alone.passes > 0 && then.alone.passes > 0,
-               has_larger = now.larger > now.transfer && then.larger > then.transfer;
+    const bool has_larger = now.larger > now.transfer && then.larger > then.transfer;
     return (struct card_drift){ .local = relative_to(lap_seconds(now.local), lap_seconds(then.local)),
                                 .transfer = relative_to(now.transfer, then.transfer),
                                 .together = parts_of(then.local, now.local),
-                                .alone = has_alone ? parts_of(then.alone, now.alone) : (struct parts_drift){ 0 },
+                                .alone =
+                                    has_alone(then, now) ? parts_of(then.alone, now.alone) : (struct parts_drift){ 0 },
                                 .beyond = has_larger ? (now.larger - now.transfer) / (then.larger - then.transfer) : 0,
                                 .jitter = now.jitter };
 }
@@ -88,7 +107,7 @@ struct part {
     const char *name;
     double then, now;
 };
-enum { FETCH, PASSES, UPDATE, SUMS, PARTS };
+enum { FETCH, PASSES, UPDATE, ALONE_PASSES, ALONE_UPDATE, SUMS, PARTS };
 
 static void list_parts(const struct card *card, const struct card_probe *probe, struct part part[PARTS])
 {
@@ -96,6 +115,12 @@ static void list_parts(const struct card *card, const struct card_probe *probe, 
     part[FETCH] = (struct part){ "fetching a batch takes", then.local.fetch, probe->local.fetch };
     part[PASSES] = (struct part){ "forward and backward take", then.local.passes, probe->local.passes };
     part[UPDATE] = (struct part){ "the update takes", then.local.update, probe->local.update };
+    if (probe->alone.passes > 0) {
+        part[ALONE_PASSES] =
+            (struct part){ "forward and backward of a rank alone take", then.alone.passes, probe->alone.passes };
+        part[ALONE_UPDATE] =
+            (struct part){ "the update of a rank alone takes", then.alone.update, probe->alone.update };
+    }
     part[SUMS] = (struct part){ "an all-reduce of the gradients takes", then.transfer, probe->transfer };
 }
 
@@ -112,7 +137,7 @@ static double excess_of(const struct part *part, double step)
 enum card_fit card_fit_of(const struct card *card, const struct card_probe *probe, char why[CARD_NAME])
 {
     static const double most = 2;
-    struct part part[PARTS];
+    struct part part[PARTS] = { 0 };
     list_parts(card, probe, part);
     const double step = part[FETCH].then + part[PASSES].then + part[UPDATE].then + part[SUMS].then;
     double worst = 1;
@@ -203,11 +228,10 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
     const struct card_probe then = card_usual(card);
     const struct card_drift drift = card_drift_of(then, *probe);
     const double fetch = relative_to(probe->local.fetch, then.local.fetch);
-    struct local_times before = then.local, now = probe->local;
-    before.fetch = now.fetch = 0; /* it has its own factor here */
-    const struct parts_drift together = parts_of(before, now);
+    const struct parts_drift together = passes_of(then.local, probe->local);
     struct card c = slowed(card, drift);
-    slow_local(&c.alone, &c.reference.alone, alone_by(together), fetch);
+    slow_local(&c.alone, &c.reference.alone,
+               has_alone(then, *probe) ? passes_of(then.alone, probe->alone) : alone_by(together), fetch);
     slow_local(&c.together, &c.reference.together, together, fetch);
     own_costs_slow(&c.own, drift.local);
     return c;

@@ -28,11 +28,10 @@ struct sums {
 struct probe {
     struct world *world;
     struct shape_bench *bench;
-    struct collective *lap_sums;
+    struct collective *lap_sums; /* of real ranks at once, which sum; NULL: none */
     struct lap_plan plan, short_plan;
     double small_share; /* of the usual batch in the small one; 0: none */
     bool is_alone;      /* rank 0 takes the steps while the other ranks sleep */
-    bool has_alone;     /* it takes some alone, before all ranks take theirs */
     struct sums gradients, larger;
 };
 
@@ -126,12 +125,6 @@ struct probe *probe_open(const struct card *card, struct world *world, const str
     if (world_size(world) > 1)
         open_sums(p, workload, sums_at_a_time(card, world));
     return p;
-}
-
-void probe_rank_alone(struct probe *p)
-{
-    if (p)
-        p->has_alone = !p->is_alone && world_size(p->world) > 1 && !world_is_simulated();
 }
 
 void probe_warm_up(struct probe *p)
@@ -243,7 +236,7 @@ struct card_probe probe_measure(struct probe *p, int visits)
     struct lap_times alone = { 0 };
     p->plan.turns = visits;
     settle(p);
-    if (p->has_alone)
+    if (p->lap_sums)
         alone = measure_alone(p, &p->plan);
     const struct lap_times times = measure_laps(p, &p->plan);
     struct card_probe probe = local_probe(p, &times);

@@ -2,7 +2,8 @@
  * few all-reduces of the gradients; where real ranks sum, also a few steps with a small batch. It never sees a case: call it between blocks. It first waits for the trainer's prefetch, which
  * would take part of a core.
  *
- * With more ranks than cores, rank 0 takes the steps while the others sleep; else all ranks take them at once. */
+ * With more ranks than cores, rank 0 takes the steps while the others sleep; else all ranks take them at once, and real ones measure rank 0
+ * alone besides. */
 #ifndef LOCKSTEP_PROBE_H
 #define LOCKSTEP_PROBE_H
 
@@ -20,10 +21,6 @@ struct world;
  * on a machine that is only modelled, which never changes. */
 struct probe *probe_open(const struct card *card, struct world *world, const struct workload *workload,
                          const struct run *run, struct trainer *trainer);
-
-/* all: from now on also measure rank 0 alone while the others sleep, for cases in which fewer ranks train. Simulated ranks always
- * compute alone. NULL is allowed. */
-void probe_rank_alone(struct probe *probe);
 
 /* Run a warm-up lap before each local step from now on: cases train another model or other batches than the probe's, and leave theirs in
  * the caches. Without it local steps of lab 10 took 9 % longer than those of its cases (two real ranks, Intel Xeon, 2026-11-28).

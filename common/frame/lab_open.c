@@ -258,9 +258,6 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->own_probe = own_probe_open(spec->costs, lab->world,
                                     (struct own_where){ NULL, workload_of(base), &lab->run, probe_steps(lab->probe) },
                                     card_busy_ranks(&lab->card));
-    for (int i = 0; i < lab->cases.count; i++)
-        if (run_of(lab->cases.settings[i])->ranks < lab->run.ranks)
-            probe_rank_alone(lab->probe);
     ledger_override_owner(MEMORY_OWNERS);
     return lab;
 }

@@ -502,6 +502,12 @@ TEST(a_card_agrees_part_by_part)
     assert_false(agrees(&card, probe, why));
     assert_string_equal(why, "the update takes 10 % less");
     probe = usual;
+    probe.alone.update *= 1.08;
+    assert_false(agrees(&card, probe, why));
+    assert_string_equal(why, "the update of a rank alone takes 8 % longer");
+    probe.alone = (struct local_times){ 0 }; /* not measured */
+    assert_true(agrees(&card, probe, why));
+    probe = usual;
     probe.transfer *= 1.2;
     assert_false(agrees(&card, probe, why));
     assert_string_equal(why, "an all-reduce of the gradients takes 20 % longer");
@@ -571,7 +577,7 @@ TEST(a_card_whose_all_reduces_alone_changed_keeps_the_rest)
     struct card card = card_here();
     struct card_probe probe = card_usual(&card);
     char why[CARD_NAME];
-    probe.local.passes *= 1.2, probe.local.fixed *= 1.2;
+    probe.local.passes *= 1.2, probe.local.fixed *= 1.2, probe.alone.passes *= 1.3;
     probe.transfer *= 2.4;
     assert_int_equal(card_fit_of(&card, &probe, why), CARD_SUMS_OUTDATED);
     assert_string_equal(why, "an all-reduce of the gradients takes 140 % longer");
@@ -592,7 +598,7 @@ TEST(a_card_whose_all_reduces_alone_changed_keeps_the_rest)
     assert_near(card_cost(&rest, "copies_per_s"), 6 / longer, 1e-12);
     assert_true(rest.reference.transfer <= 0 && !p2p_cost_is_known(&rest.p2p));
     for (int term = 0; term < COST_TERMS; term++)
-        assert_true(fabs(rest.alone.passes.term[term] - 1.2 * card.alone.passes.term[term]) < 1e-12);
+        assert_true(fabs(rest.alone.passes.term[term] - 1.3 * card.alone.passes.term[term]) < 1e-12);
     probe.transfer = 0; /* without a reference it says nothing */
     assert_int_equal(card_fit_of(&rest, &probe, why), CARD_FITS);
     probe.local.update *= 3;
