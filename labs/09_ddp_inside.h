@@ -94,8 +94,11 @@ void print_cures(const struct cured cured[CURES], enum break_kind against);
 
 struct reducer_settings reducer_of(const struct options *o);
 
-/* Costs that the lab adds to the machine card, among them hashing a byte of parameters. */
-#define HASH_COST "hash_byte_s"
+/* Costs that the lab adds to the machine card, among them hashing a byte of parameters, and by how much longer a simulated rank computes in a
+ * step whose sums start one by one: after each layer, or all after backward. */
+#define HASH_COST          "hash_byte_s"
+#define STARTED_EARLY_COST "early_starts_s"
+#define STARTED_LATE_COST  "late_starts_s"
 extern const struct own_cost own_costs[];
 
 /* The sums of a step as the formula has them, in seconds since backward began. `bytes` travel. A sum starts when its bucket is

@@ -161,24 +161,30 @@ void shape_bench_fetch(struct shape_bench *bench)
     bench->batch = loader_next(bench->chosen->loader, NO_STALL);
 }
 
-/* Run a pass without the trainer's hooks. */
-static void run_pass(struct shape_bench *bench, void (*pass)(struct trainer *trainer, const struct batch *batch))
+/* Run a pass with these hooks instead of the trainer's. */
+static void run_pass(struct shape_bench *bench, void (*pass)(struct trainer *trainer, const struct batch *batch),
+                     struct model_hooks own)
 {
     struct model *model = bench->trainer->model;
     const struct model_hooks hooks = model->hooks;
-    model_hook(model, (struct model_hooks){ 0 });
+    model_hook(model, own);
     pass(bench->trainer, bench->batch);
     model_hook(model, hooks);
 }
 
 void shape_bench_forward(struct shape_bench *bench)
 {
-    run_pass(bench, trainer_forward);
+    run_pass(bench, trainer_forward, (struct model_hooks){ 0 });
 }
 
 void shape_bench_backward(struct shape_bench *bench)
 {
-    run_pass(bench, trainer_backward);
+    shape_bench_hooked_backward(bench, (struct model_hooks){ 0 });
+}
+
+void shape_bench_hooked_backward(struct shape_bench *bench, struct model_hooks hooks)
+{
+    run_pass(bench, trainer_backward, hooks);
 }
 
 void shape_bench_passes(struct shape_bench *bench)

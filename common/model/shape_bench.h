@@ -33,6 +33,7 @@ void shape_bench_fetch(struct shape_bench *bench);
 void shape_bench_forward(struct shape_bench *bench);
 void shape_bench_backward(struct shape_bench *bench);
 void shape_bench_passes(struct shape_bench *bench);
+void shape_bench_hooked_backward(struct shape_bench *bench, struct model_hooks hooks); /* the others run none */
 void shape_bench_update(struct shape_bench *bench);
 
 /* Return the trainer. */
