@@ -146,11 +146,6 @@ static char *event(const struct options *o)
     return memory_text("each rank also sums %d MiB in every step, in a newly allocated buffer", o->comm_mb);
 }
 
-static const struct own_cost costs[] = {
-    STARTED_MIDDLE_COSTS, STARTED_LARGE_COSTS, ROUNDING_COSTS, ROUNDING_LARGE_COSTS,
-    BF16_SUM_COSTS,       FRESH_SUM_COSTS,     FRESH_COSTS,    { 0 },
-};
-
 static const struct lab_spec spec = {
     .lab = "03_comm_bound",
     .question = "When is a step bound by communication, and what makes that cheaper?",
@@ -162,7 +157,7 @@ static const struct lab_spec spec = {
     .case_need = case_need,
     .predict = predict,
     .uses = uses,
-    .costs = costs,
+    .costs = own_costs,
     .collectives = collectives,
     .asked = "comm_ws4",
     .event = event,

@@ -10,8 +10,12 @@
  *     comm_bf16                 T(G / 2) + T(M / 2); rounding (convert) adds to local
  *     comm_every_k              T(G) + T(M) / k
  *
+ * A message leaves its bytes in the caches: what real ranks compute after it takes longer (flushed), which adds to local.
+ *
  * Letters: notebooks-md/symbols.md. */
 #include "03_comm_bound.h"
+
+#include <math.h>
 
 /* Sums that are started during backward, in their order: each is ready `before` the end of backward and takes `seconds`. */
 struct starts {
@@ -83,6 +87,15 @@ static double convert_seconds(const struct options *o, const struct card *card)
     return rounding_seconds(card, workload_gradient_bytes(&o->model)) + rounding_large_seconds(card, message);
 }
 
+/* Return what a step loses because a message has filled the caches, in its mean over a cycle. */
+static double flushed_seconds(const struct options *o, const struct card *card)
+{
+    const double message = (double)MIB * o->comm_mb;
+    return o->has_message && card_is_measured(card)
+               ? fmin(1, message / FLUSHING_BYTES) * card_cost(card, FLUSHED_COST) / o->run.cycle
+               : 0;
+}
+
 struct prediction predict(const struct options *o, const struct card *card)
 {
     int ranks = o->run.ranks;
@@ -90,7 +103,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     struct work batch = workload_usual(&o->model, &o->run);
     double passes = cost_at(&cost.passes, batch);
     struct load load = { .data = cost_at(&cost.fetch, batch),
-                         .local = passes + cost.update + convert_seconds(o, card),
+                         .local = passes + cost.update + convert_seconds(o, card) + flushed_seconds(o, card),
                          .host = o->is_fresh ? fresh_seconds(card, (double)MIB * o->comm_mb) : 0 };
     load.cpu = load.data + load.local + load.host;
     load.after = cost.update;

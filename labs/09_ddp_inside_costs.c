@@ -31,18 +31,20 @@ static double computing_seconds(const struct own_where *where, struct collective
 {
     const struct trainer *trainer = shape_bench_trainer(where->steps);
     world_barrier(where->together);
-    const double began = device_record_event();
+    const double began = world_now();
     shape_bench_fetch(where->steps);
     shape_bench_forward(where->steps);
     shape_bench_hooked_backward(where->steps, reducer ? reducer_hooks(reducer) : (struct model_hooks){ 0 });
-    const double ready = device_record_event();
+    device_wait();
+    const double ready = world_now();
     if (reducer)
         reducer_finish(reducer);
     else
         collective_run(collective, all_reduce(TYPE_F32, trainer->gradients, trainer->gradients, trainer->count));
-    const double summed = device_record_event();
+    const double summed = world_now();
     shape_bench_update(where->steps);
-    return device_record_event() - summed + ready - began;
+    device_wait();
+    return world_now() - summed + ready - began;
 }
 
 /* Return by how much longer this rank computes in a step of small buckets, which start after each layer or all after backward, than with one

@@ -18,6 +18,8 @@
  *     bf16_wire                  half the bytes; rounding (convert) adds to local
  *     low_rank                   rows + columns of a matrix instead of rows × columns, in two sums: the second after backward
  *
+ * Simulated ranks compute in turns on one core, and sums that start give the others their turn: cooler caches add to local (turns).
+ *
  * Letters: notebooks-md/symbols.md. */
 #include "09_ddp_inside.h"
 

@@ -87,12 +87,11 @@ static void choose_laps(struct series *s, struct lap_times *times)
 {
     s->turns = s->plan->turns;
     if (s->plan->laps > 0) {
-        for (int shape = 0; shape < s->plan->count; shape++) {
+        for (int shape = 0; shape < s->plan->count; shape++)
             s->laps[shape] = s->plan->laps;
-            if (s->plan->is_warm) {
-                shape_bench_choose(s->bench, s->plan->first + shape);
-                one_lap(s);
-            }
+        if (s->plan->is_warm) {
+            shape_bench_choose(s->bench, s->plan->first);
+            one_lap(s);
         }
         return;
     }

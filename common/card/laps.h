@@ -28,7 +28,7 @@ struct world;
 struct lap_plan {
     int first, count, turns;
     int laps;     /* of a visit, which is not repeated; 0: as many as fill it, after one that warms up */
-    bool is_warm; /* if `laps`: another lap comes first, which warms up */
+    bool is_warm; /* if `laps`: another lap of the first shape comes before, which warms up */
 };
 
 /* all of `together`, or one rank alone with NULL: run laps on every rank at once, which sum by `sums`. `world` gets heartbeats. The times

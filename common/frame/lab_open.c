@@ -251,10 +251,11 @@ struct lab *lab_open(const struct lab_spec *spec, struct options *base, int argc
     lab->trainer = open_trainer(lab);
     ledger_override_owner(MEMORY_MEASURING);
     lab->probe = probe_open(&lab->card, lab->world, workload_of(base), &lab->run, lab->trainer);
-    if (spec->own_batches || spec->opens_models)
-        probe_warm_up(lab->probe);
     const struct card_uses uses = lab_spec_uses(spec, base);
-    probe_larger(lab->probe, probe_larger_bytes(&uses, workload_of(base), lab->run.ranks, world_is_simulated()));
+    const double larger = probe_larger_bytes(&uses, workload_of(base), lab->run.ranks, world_is_simulated());
+    probe_larger(lab->probe, larger);
+    if (spec->own_batches || spec->opens_models || larger > 0)
+        probe_warm_up(lab->probe);
     lab->own_probe = own_probe_open(spec->costs, lab->world,
                                     (struct own_where){ NULL, workload_of(base), &lab->run, probe_steps(lab->probe) },
                                     card_busy_ranks(&lab->card));
