@@ -1,5 +1,5 @@
-/* 03_comm_bound_costs: what lab 03 adds to the machine card: what ranks do to gradients and messages, and what a step loses to the caches that
- * a message has filled. */
+/* 03_comm_bound_costs: what lab 03 adds to the machine card: what ranks do to gradients and messages, and what a step loses because one has
+ * filled the caches. */
 #include "03_comm_bound.h"
 
 /* all: return the seconds of what a rank computes from one sum of gradients to the next: update, fetch, forward and backward. `message`: a
