@@ -130,6 +130,24 @@ TEST(a_new_buffer_lengthens_its_sum)
     assert_predicted(&old, &card, 20 + 1 + own + 129);
 }
 
+/* A message that fills the caches costs 2 ms of computing, half of one half of that; a modelled machine has no caches. */
+TEST(a_message_leaves_colder_caches)
+{
+    static const struct own_cost costs[] = { { FLUSHED_COST, OWN_SECONDS, "", "ms", 1e3, 0, NULL, 0 }, { 0 } };
+    struct card card = sloped_card(1);
+    own_costs_make_room(&card.own, costs);
+    *own_costs_row(&card.own, "own_" FLUSHED_COST) = 2e-3;
+    struct options whole = kept(128, 25), half = kept(12, 25), seldom = kept(128, 25);
+    const struct options none = ddp();
+    seldom.run.cycle = 4;
+    assert_predicted(&whole, &card, 20 + 1 + own + 129);
+    card.reference.alone.passes = card.reference.together.passes = 1; /* measured */
+    assert_predicted(&whole, &card, 20 + 1 + own + 129 + 2);
+    assert_predicted(&half, &card, 20 + 1 + own + 13 + 1);
+    assert_predicted(&seldom, &card, 20 + 1 + own + 129 / 4.0 + 0.5);
+    assert_predicted(&none, &card, 20 + 2 + own);
+}
+
 TEST(one_rank_sends_nothing)
 {
     struct card card = flat_card(1, 4);

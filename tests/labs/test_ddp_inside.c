@@ -1,0 +1,47 @@
+/* test_ddp_inside.c: test the formula of lab 09 where the machine of round numbers (tests/sim) does not reach: simulated ranks that were
+ * measured, whose caches cool where sums start. */
+#include "labs/09_ddp_inside.h"
+
+#include "support/formula.h"
+#include "support/near.h"
+
+/* Return a card of simulated ranks that compute `early_ms` longer in a step whose sums start after each layer, and 1 ms if after backward. */
+static struct card card_of_turns(double early_ms)
+{
+    static const struct own_cost costs[] = { { STARTED_EARLY_COST, OWN_COLLECTIVE, "", "ms", 1e3, 0, NULL, 0 },
+                                             { STARTED_LATE_COST, OWN_COLLECTIVE, "", "ms", 1e3, 0, NULL, 0 },
+                                             { 0 } };
+    struct card card = round_card(4, 4);
+    card.transfer_core = 0;
+    card.reference.alone.passes = card.reference.together.passes = 1; /* measured */
+    own_costs_make_room(&card.own, costs);
+    *own_costs_row(&card.own, "own_" STARTED_EARLY_COST) = early_ms * 1e-3;
+    *own_costs_row(&card.own, "own_" STARTED_LATE_COST) = 1e-3;
+    return card;
+}
+
+static struct options in_buckets(double bytes)
+{
+    struct options o = {
+        .run = run_published, .model = published_mlp, .has_reducer = true, .first = bytes, .most = bytes
+    };
+    o.run.ranks = 4;
+    return o;
+}
+
+TEST(sums_that_start_early_cool_the_caches_for_longer)
+{
+    const struct card card = card_of_turns(3), modelled = round_card(4, 4);
+    struct options whole = in_buckets(DDP_MOST), small = in_buckets(DDP_FIRST), wrong = small, none = whole;
+    wrong.in_model_order = true;
+    none.has_reducer = false;
+    assert_near(predict(&none, &card).local, 19.8e-3, 1e-12);
+    assert_near(predict(&whole, &card).local, 20.8e-3, 1e-12);
+    assert_near(predict(&wrong, &card).local, 20.8e-3, 1e-12); /* all wait for the first layer, which is last */
+    struct schedule s;
+    make_schedule(&s, &small, &card);
+    const double rest = 1 - s.sum[0].ready / s.backward;
+    assert_true(rest > 0.3 && rest < 0.9);
+    assert_near(predict(&small, &card).local, 20.8e-3 + rest * 2e-3, 1e-12);
+    assert_true(predict(&whole, &modelled).local >= 19.8e-3); /* without these costs, which it lacks */
+}
