@@ -119,10 +119,17 @@ static double wire_seconds(const struct options *o, const struct card *card)
                                       : 0;
 }
 
-/* Exposed seconds of all sums; and seconds of sums that the rank's core carries within backward. */
+/* Return what a simulated rank's caches lose to the others, which compute in turns at each start; 0 on real ranks, and on a modelled machine. */
+static double turns_seconds(const struct schedule *s, const struct card *card)
+{
+    const double late_s = card_cost(card, STARTED_LATE_COST), early_s = card_cost(card, STARTED_EARLY_COST),
+                 rest = 1 - s->sum[0].ready / s->backward; /* share of backward that follows the first start */
+    return card_is_measured(card) ? late_s + rest * (early_s - late_s) : 0;
+}
+
+/* Exposed seconds of all sums; seconds of sums that the rank's core carries within backward; and what turns cost a simulated rank. */
 struct shown {
-    double all, carried;
-    double early; /* share of backward that follows the first start */
+    double all, carried, turns;
 };
 
 static struct shown shown_seconds(const struct options *o, const struct card *card)
@@ -131,16 +138,9 @@ static struct shown shown_seconds(const struct options *o, const struct card *ca
         return (struct shown){ .all = card_allreduce(card, o->run.ranks, workload_gradient_bytes(&o->model)) };
     struct schedule *s = memory_new(1, sizeof *s);
     make_schedule(s, o, card);
-    const struct shown shown = { schedule_exposed(s), schedule_carried(s, card), 1 - s->sum[0].ready / s->backward };
+    const struct shown shown = { schedule_exposed(s), schedule_carried(s, card), turns_seconds(s, card) };
     free(s);
     return shown;
-}
-
-/* Return what a simulated rank's caches lose to the others, which compute in turns at each start; 0 on real ranks, and on a modelled machine. */
-static double turns_seconds(const struct card *card, double early)
-{
-    const double late_s = card_cost(card, STARTED_LATE_COST), early_s = card_cost(card, STARTED_EARLY_COST);
-    return card_is_measured(card) ? late_s + early * (early_s - late_s) : 0;
 }
 
 struct prediction predict_accumulated(const struct options *o, const struct card *card, int micro_batches, int sums)
@@ -152,8 +152,7 @@ struct prediction predict_accumulated(const struct options *o, const struct card
     load.local = micro_batches * cost_at(&cost.passes, batch) + cost.update + sums * wire_seconds(o, card) +
                  adding_seconds(card, workload_gradient_bytes(&o->model), micro_batches);
     const struct shown shown = ranks > 1 && sums > 0 ? shown_seconds(o, card) : (struct shown){ 0 };
-    if (o->has_reducer && sums > 0)
-        load.local += sums * turns_seconds(card, shown.early);
+    load.local += sums * shown.turns;
     load.cpu = load.data + load.local;
     struct prediction p = predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), sums * shown.all);
     predict_carried(&p, sums * shown.carried);

@@ -30,7 +30,7 @@ struct local_cost {
 struct local_times {
     double fetch, passes, update;
     double forward; /* part of the passes; 0: not measured */
-    double fixed;   /* part of the passes that no smaller batch shortens, by a fit; 0: not told */
+    double fixed;   /* part of the passes that no smaller batch shortens, by a fit or a small batch; 0: not told */
 };
 
 static inline double lap_seconds(struct local_times lap)

@@ -85,19 +85,14 @@ static struct parts_drift passes_of(struct local_times then, struct local_times 
     return parts_of(then, now);
 }
 
-static bool has_alone(struct card_probe then, struct card_probe now)
-{
-    return now.alone.passes > 0 && then.alone.passes > 0;
-}
-
 struct card_drift card_drift_of(struct card_probe then, struct card_probe now)
 {
-    const bool has_larger = now.larger > now.transfer && then.larger > then.transfer;
+    const bool has_alone = now.alone.passes > 0 && then.alone.passes > 0,
+               has_larger = now.larger > now.transfer && then.larger > then.transfer;
     return (struct card_drift){ .local = relative_to(lap_seconds(now.local), lap_seconds(then.local)),
                                 .transfer = relative_to(now.transfer, then.transfer),
                                 .together = parts_of(then.local, now.local),
-                                .alone =
-                                    has_alone(then, now) ? parts_of(then.alone, now.alone) : (struct parts_drift){ 0 },
+                                .alone = has_alone ? parts_of(then.alone, now.alone) : (struct parts_drift){ 0 },
                                 .beyond = has_larger ? (now.larger - now.transfer) / (then.larger - then.transfer) : 0,
                                 .jitter = now.jitter };
 }
@@ -182,11 +177,23 @@ static void slow_local(struct local_cost *cost, struct local_times *usual, struc
     usual->update *= drift.update;
 }
 
-/* Scale all but local steps. */
-static struct card slowed(const struct card *card, struct card_drift drift)
+/* Return the drift of a rank alone that ranks together tell: sums change their fixed part, and not its. */
+static struct parts_drift alone_by(struct parts_drift together)
 {
+    return (struct parts_drift){ .passes = parts_growing(together), .update = together.update };
+}
+
+/* Return a card scaled to a drift, without own costs. `fetch`: factor of the fetch; 0: of what grows with the batch. */
+static struct card slowed(const struct card *card, struct card_drift drift, double fetch)
+{
+    struct parts_drift together = drift.together;
+    together.passes = or_else(together.passes, drift.local);
+    together.update = or_else(together.update, drift.local);
+    const struct parts_drift alone = drift.alone.passes > 0 ? drift.alone : alone_by(together);
     const double beyond = or_else(drift.beyond, 1);
     struct card c = *card;
+    slow_local(&c.alone, &c.reference.alone, alone, or_else(fetch, parts_growing(alone)));
+    slow_local(&c.together, &c.reference.together, together, or_else(fetch, parts_growing(together)));
     c.copy_bandwidth /= drift.local;
     for (int i = 0; i < c.collectives.count; i++)
         alpha_beta_slow(&c.collectives.at[i].cost, drift.transfer, drift.bytes, beyond);
@@ -201,21 +208,9 @@ static struct card slowed(const struct card *card, struct card_drift drift)
     return c;
 }
 
-/* Return the drift of a rank alone that ranks together tell: sums change their fixed part, and not its. */
-static struct parts_drift alone_by(struct parts_drift together)
-{
-    return (struct parts_drift){ .passes = parts_growing(together), .update = together.update };
-}
-
 struct card card_drifted(const struct card *card, struct card_drift drift)
 {
-    struct parts_drift together = drift.together;
-    together.passes = or_else(together.passes, drift.local);
-    together.update = or_else(together.update, drift.local);
-    const struct parts_drift alone = drift.alone.passes > 0 ? drift.alone : alone_by(together);
-    struct card c = slowed(card, drift);
-    slow_local(&c.alone, &c.reference.alone, alone, parts_growing(alone));
-    slow_local(&c.together, &c.reference.together, together, parts_growing(together));
+    struct card c = slowed(card, drift, 0);
     if (drift.jitter > 0)
         c.jitter = drift.jitter;
     own_costs_set(&c.own, &drift.own);
@@ -226,13 +221,11 @@ struct card card_drifted(const struct card *card, struct card_drift drift)
 struct card card_scaled(const struct card *card, const struct card_probe *probe)
 {
     const struct card_probe then = card_usual(card);
-    const struct card_drift drift = card_drift_of(then, *probe);
-    const double fetch = relative_to(probe->local.fetch, then.local.fetch);
-    const struct parts_drift together = passes_of(then.local, probe->local);
-    struct card c = slowed(card, drift);
-    slow_local(&c.alone, &c.reference.alone,
-               has_alone(then, *probe) ? passes_of(then.alone, probe->alone) : alone_by(together), fetch);
-    slow_local(&c.together, &c.reference.together, together, fetch);
+    struct card_drift drift = card_drift_of(then, *probe);
+    drift.together = passes_of(then.local, probe->local);
+    if (drift.alone.passes > 0)
+        drift.alone = passes_of(then.alone, probe->alone);
+    struct card c = slowed(card, drift, relative_to(probe->local.fetch, then.local.fetch));
     own_costs_slow(&c.own, drift.local);
     return c;
 }

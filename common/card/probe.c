@@ -98,9 +98,8 @@ void probe_larger(struct probe *p, double bytes)
  * passes of all ranks then find them, sooner or later. */
 static void take_small_laps(struct probe *p, int usual)
 {
-    const double samples = shape_bench_choose(p->bench, usual).samples,
-                 small = shape_bench_choose(p->bench, usual + 1).samples;
-    shape_bench_choose(p->bench, usual);
+    const double small = shape_bench_choose(p->bench, usual + 1).samples,
+                 samples = shape_bench_choose(p->bench, usual).samples;
     if (small >= samples)
         return;
     p->small_share = small / samples;
@@ -206,7 +205,8 @@ static struct lap_times measure_alone(struct probe *p, const struct lap_plan *pl
     return times;
 }
 
-/* all: run laps of all ranks at once, or of rank 0 alone if they share cores. The times are on rank 0. The usual batch is chosen then. */
+/* all: run laps of all ranks at once, or of rank 0 alone if they share cores. The times are on rank 0. The usual batch is chosen again: an
+ * all-reduce after passes of the small one took 9 to 11 % less. */
 static struct lap_times measure_laps(struct probe *p, const struct lap_plan *plan)
 {
     const struct lap_times times =

@@ -1,6 +1,6 @@
 /* probe: measures how fast the machine is now, to be compared with its card. A probe is a few steps with the run's usual batch, and a
- * few all-reduces of the gradients; where real ranks sum, also a few steps with a small batch. It never sees a case: call it between blocks. It first waits for the trainer's prefetch, which
- * would take part of a core.
+ * few all-reduces of the gradients; where real ranks sum, also a few steps with a small batch. It never sees a case: call it between
+ * blocks. It first waits for the trainer's prefetch, which would take part of a core.
  *
  * With more ranks than cores, rank 0 takes the steps while the others sleep; else all ranks take them at once, and real ones measure rank 0
  * alone besides. */

@@ -643,11 +643,12 @@ TEST(a_probe_of_passes_keeps_both_their_parts)
     const struct run run = run_here();
     const struct card_probe usual = card_predicts(&card, &published_mlp, &run, 0);
     const double fixed = usual.local.fixed, passes = usual.local.fetch + usual.local.passes;
+    const double not_told = 0;
     const struct {
         double now, is;
     } tried[] = {
-        { 2 * fixed, 2 * fixed }, { -fixed, fixed / 2 }, { 2 * passes, (fixed + passes) / 2 }, { 0, fixed }
-    }; /* not told */
+        { 2 * fixed, 2 * fixed }, { -fixed, fixed / 2 }, { 2 * passes, (fixed + passes) / 2 }, { not_told, fixed }
+    };
     for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
         struct card_probe probe = usual;
         probe.local.fixed = tried[i].now;
