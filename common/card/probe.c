@@ -89,8 +89,7 @@ void probe_larger(struct probe *p, double bytes)
         return;
     struct sums *sums = &p->larger;
     sums->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = bytes };
-    sums->sweep =
-        (struct sweep){ .calls = &sums->call, .count = 1, .repeats = 1, .has_means = true, .is_unchecked = true };
+    sums->sweep = (struct sweep){ .calls = &sums->call, .count = 1, .repeats = 3, .is_unchecked = true };
     sums->bench = sweep_open(p->world, &sums->sweep);
 }
 

@@ -115,7 +115,7 @@ struct card_drift drift_at(const struct drift_points *points, double at)
     struct card_drift drift = { .local = average(points, at, LOCAL, LOCAL_S, 1),
                                 .transfer = average(points, at, TRANSFER, TRANSFER_S, 1),
                                 .bytes = points->count > 0 ? points->point[0].drift.bytes : 0,
-                                .beyond = average(points, at, BEYOND, TRANSFER_S, 1),
+                                .beyond = average(points, at, BEYOND, TRANSFER_S, 0),
                                 .jitter = mean_of(points, at, jitter_of, 0, JITTER_S).value };
     drift.together = (struct parts_drift){ .passes = average(points, at, PASSES, LOCAL_S, drift.local),
                                            .update = average(points, at, UPDATE, LOCAL_S, drift.local),

@@ -283,9 +283,11 @@ static void predict_rounds(const struct run_results *a, int chosen)
         const struct card_drift drift = drift_at(&a->drift, o->stats.round[round].conditions.at);
         *card = card_drifted(a->of.card, drift);
         const struct prediction then = a->of.spec->predict(a->of.cases->settings[chosen], card);
-        o->then[round] = (struct drifted){
-            .predicted_step = prediction_step(&then), .local = drift.local, .transfer = drift.transfer, .terms = then
-        };
+        o->then[round] = (struct drifted){ .predicted_step = prediction_step(&then),
+                                           .local = drift.local,
+                                           .transfer = drift.transfer,
+                                           .beyond = drift.beyond,
+                                           .terms = then };
     }
     free(card);
 }

@@ -56,6 +56,7 @@ static void put_round(struct csv *csv, const struct report *report, const struct
     csv_ms(csv, "predicted_then_ms", then.predicted_step);
     csv_ratio(csv, "local_drift", then.local);
     csv_ratio(csv, "transfer_drift", then.transfer);
+    csv_ratio(csv, "larger_drift", then.beyond > 0 ? then.beyond : (double)NAN);
     csv_ratio(csv, "taken_share", s.conditions.taken_share);
     csv_integer(csv, "is_disturbed", s.conditions.is_disturbed);
     csv_integer(csv, "redone", s.conditions.repetitions);

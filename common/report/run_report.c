@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct drifted drifted_unknown = { NAN, NAN, NAN, { NAN, NAN, NAN, NAN, NAN, false } };
+const struct drifted drifted_unknown = { NAN, NAN, NAN, NAN, { NAN, NAN, NAN, NAN, NAN, false } };
 
 struct csv report_begin_table(const struct report *report, const char *name)
 {

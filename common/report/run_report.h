@@ -14,6 +14,7 @@
 /* Prediction of a round from the card scaled by the machine's speed at that time, and that speed as factors of the card's times. */
 struct drifted {
     double predicted_step, local, transfer;
+    double beyond;           /* of what a larger all-reduce takes longer; 0: not measured */
     struct prediction terms; /* of predicted_step */
 };
 extern const struct drifted drifted_unknown; /* NaN */

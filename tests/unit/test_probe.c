@@ -14,6 +14,7 @@
 #include "world/world.h"
 
 #include <math.h>
+#include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +197,56 @@ TEST(sums_that_others_disturbed_are_reported)
     assert_true(disturbed.sums_disturbed == (world_size(world) > 1));
     const struct card_probe quiet = probe_measure(probe, PROBE_VISITS);
     assert_false(quiet.sums_disturbed);
+    probe_close(probe);
+}
+
+/* Samples of the batches that passed forward: of the smallest, and of the last. */
+static int smallest, last;
+
+void __real_trainer_forward(struct trainer *t, const struct batch *batch);
+void __wrap_trainer_forward(struct trainer *t, const struct batch *batch);
+void __wrap_trainer_forward(struct trainer *t, const struct batch *batch)
+{
+    last = batch->samples;
+    smallest = last < smallest ? last : smallest;
+    __real_trainer_forward(t, batch);
+}
+
+/* What a probe sums is in the caches as after a step of the run, although laps of a small batch came before. */
+TEST(sums_follow_the_usual_batch)
+{
+    const struct run run = run_of_world();
+    const struct card card = card_of_world();
+    const bool takes_small_laps = world_size(world) > 1 && world_size(world) <= world_cores(world);
+    struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
+    smallest = BATCH;
+    probe_measure(probe, PROBE_VISITS);
+    assert_int_equal(last, BATCH); /* of the passes before the last sum, on several ranks */
+    assert_true(takes_small_laps ? smallest < BATCH : smallest == BATCH);
+    probe_close(probe);
+}
+
+/* One large sum is slow without anybody's fault, and the probe does not take it for the machine. */
+enum { LARGER = 1 << 20 };
+static int larger_sums;
+
+int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+{
+    static const double slow_s = 0.5;
+    if (count == LARGER / (int)sizeof(float) && larger_sums++ == 0)
+        world_sleep(slow_s);
+    return PMPI_Allreduce(from, to, count, type, op, comm);
+}
+
+TEST(one_slow_large_sum_does_not_count)
+{
+    const struct run run = run_of_world();
+    const struct card card = card_of_world();
+    struct probe *probe = probe_open(&card, world, &workload, &run, NULL);
+    probe_larger(probe, LARGER);
+    larger_sums = 0;
+    const struct card_probe measured = probe_measure(probe, PROBE_VISITS);
+    assert_true(world_size(world) == 1 || (larger_sums >= 3 && measured.larger > 0 && measured.larger < 0.2));
     probe_close(probe);
 }
 
