@@ -533,7 +533,9 @@ test_trouble()
     before=()
     stopped "01_straggler --out results" 130 INT "stopped; finished and saved: nothing yet" # as the shell prints for Ctrl-C
     stopped 02_wrong 143 TERM "stopped; finished and saved: 01_straggler"
-    stopped claims 129 HUP "stopped; finished and saved: 01_straggler"
+    echo "kept" | tee "$project/results/closing.csv" >"$project/results/claims.csv"
+    stopped "expected --tables" 129 HUP "stopped; finished and saved: 01_straggler"
+    [[ $(cat "$project"/results/c{losing,laims}.csv) == kept$'\n'kept ]] || complain "stopped by HUP: the verdicts so far are lost"
     before=(flock "$project/results/.lock")
     run 2
     before=()
