@@ -482,6 +482,10 @@ step "one test" 88.16 0.1 "WRONG: it off +13 % ± 1"
 measure $simulated "base 0 88.16 $steps"
 row "two tests" "base 70.50 100.00 100.00 too noisy: it off +13 % ± 1, about 1 more round would tell"
 clear $simulated
+cp "$folder/expected/07_test.csv" "$folder/expected/08_other.csv"
+cp -r "$results/07_test" "$results/08_other"
+check "  … one of another lab, which is not shown" 0 "Of 1 claim about time, 0 came out as predicted, 0 wrong, 1 is undecided" --only 07_test
+rm -r "$folder/expected/08_other.csv" "$results/08_other"
 
 # A row shows its worst verdict.
 measure . "base 0 60 $steps" "late 0 100 200! 200!"

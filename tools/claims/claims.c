@@ -50,6 +50,7 @@
  * place; each example, for the first judged place. At the end one sentence counts the verdicts.
  *
  * --tables also writes RESULTS/closing.csv, with the rows of the printed tables, and RESULTS/claims.csv, a row per claim, case and place.
+ * --only shows one lab. All labs are judged nevertheless, and verdicts are the same: they depend on the number of tests.
  * --undecided prints only "NAME PLACE MORE_ROUNDS…" for each lab and place where further rounds may decide claims, or would let a claim about
  * all rows notice a term that is off by a fifth: how many rounds each of these claims needs, in rising order.
  *
@@ -79,7 +80,7 @@ struct options {
 static const struct option_row option_rows[] = {
     { "--results", OPTION_TEXT, AT(results), 0, 0, "DIR", "folder of the results" },
     { "--expected", OPTION_TEXT, AT(expected), 0, 0, "DIR", "folder of the claims" },
-    { "--only", OPTION_TEXT, AT(only), 0, 0, "NN_name", "judge this lab only" },
+    { "--only", OPTION_TEXT, AT(only), 0, 0, "NN_name", "show this lab only; verdicts are as with all labs" },
     { "--platform", OPTION_TEXT, AT(platform), 0, 0, "NAME", "judge the results of this simulated machine only" },
     { "--gate", OPTION_SWITCH, AT(gate), 0, 0, "", "judge only claims that must hold; no table" },
     { "--tables", OPTION_SWITCH, AT(tables), 0, 0, "", "write closing.csv and claims.csv into the results folder" },
@@ -90,8 +91,9 @@ static const struct option_row option_rows[] = {
 
 /* --- labs -------------------------------------------------------------------------------------------------------- */
 
-/* All labs with results, judged together: each verdict depends on the number of tests. */
+/* All labs with results, judged together: each verdict depends on the number of tests, whatever is shown. */
 struct labs {
+    const char *only; /* the lab to show; NULL: all */
     struct source sources[PLACES];
     struct claim_file every_claim; /* path NULL: there are none */
     char *folder;                  /* of --platform; else NULL */
@@ -100,13 +102,23 @@ struct labs {
     struct lab *at; /* (count) */
 };
 
-/* True if `file` is NN_name.csv and matches `only` (NULL: any). */
-static bool is_wanted(const char *file, const char *only)
+/* True if `file` is NN_name.csv. */
+static bool is_of_a_lab(const char *file)
 {
-    size_t stem = strcspn(file, ".");
-    if (strspn(file, "0123456789") != 2 || file[2] != '_' || strcmp(file + stem, ".csv") != 0)
-        return false;
-    return !only || (strlen(only) == stem && strncmp(file, only, stem) == 0);
+    return strspn(file, "0123456789") == 2 && file[2] == '_' && strcmp(file + strcspn(file, "."), ".csv") == 0;
+}
+
+static bool is_shown(const struct labs *labs, int i)
+{
+    return !labs->only || strcmp(labs->only, labs->at[i].name) == 0;
+}
+
+static int count_shown(const struct labs *labs)
+{
+    int count = 0;
+    for (int i = 0; i < labs->count; i++)
+        count += is_shown(labs, i);
+    return count;
 }
 
 /* Set the places. With --platform, that platform takes the place of the dedicated cores. */
@@ -193,13 +205,14 @@ static void open_labs(struct labs *labs, const struct options *o)
     if (file_count < 0)
         die(STATUS_USAGE, "--expected %s cannot be read; name the folder of the claims", o->expected);
     char *blog_path = memory_text("%s/blog.csv", o->expected);
-    *labs = (struct labs){ .published = { .is_there = true, .summary = csv_open(blog_path, blog_columns) },
+    *labs = (struct labs){ .only = o->only,
+                           .published = { .is_there = true, .summary = csv_open(blog_path, blog_columns) },
                            .at = memory_new((size_t)file_count + 1, sizeof *labs->at) };
     labs->every_claim = open_every_claim(o->expected);
     name_sources(labs, o->platform);
     for (int f = 0; f < file_count; f++) {
         const char *file = files[f]->d_name;
-        if (is_wanted(file, o->only)) {
+        if (is_of_a_lab(file)) {
             struct lab *lab = &labs->at[labs->count];
             *lab = (struct lab){ .name = memory_text("%.*s", (int)strcspn(file, "."), file),
                                  .sources = labs->sources,
@@ -228,7 +241,7 @@ static void close_labs(struct labs *labs)
 
 /* --- verdicts ---------------------------------------------------------------------------------------------------- */
 
-/* Judge all labs and count the verdicts. */
+/* Judge all labs and count the verdicts of those that are shown. */
 static void judge_all(struct labs *labs, bool gate, struct verdict_counts *counts)
 {
     int tests = 0;
@@ -244,7 +257,7 @@ static void judge_all(struct labs *labs, bool gate, struct verdict_counts *count
             judge_decide(place, tests);
             for (int n = 0; n < place->count; n++) {
                 const struct judgement *j = &place->judgements[n];
-                if (j->claim.kind != EXAMPLE)
+                if (is_shown(labs, i) && j->claim.kind != EXAMPLE)
                     verdict_count(counts, j->verdict, j->evidence.rounds, j->rounds_to_notice);
             }
         }
@@ -252,8 +265,10 @@ static void judge_all(struct labs *labs, bool gate, struct verdict_counts *count
 
 static void show(const struct labs *labs, bool gate)
 {
-    for (int i = 0; i < labs->count; i++) {
-        if (!gate && i > 0)
+    for (int i = 0, shown = 0; i < labs->count; i++) {
+        if (!is_shown(labs, i))
+            continue;
+        if (!gate && shown++ > 0)
             putchar('\n'); /* between one lab's failures and the next lab's table */
         if (!gate)
             judgement_show_table(&labs->at[i]);
@@ -302,7 +317,7 @@ static void list_place(const char *lab, const char *word, const struct place *pl
 static void list_undecided(const struct labs *labs)
 {
     for (int i = 0; i < labs->count; i++)
-        for (int p = JUDGED; p < PLACES; p++)
+        for (int p = JUDGED; is_shown(labs, i) && p < PLACES; p++)
             list_place(labs->at[i].name, labs->sources[p].word, &labs->at[i].places[p]);
 }
 
@@ -325,7 +340,7 @@ int main(int argc, char **argv)
     refuse_combinations(&o);
     struct labs labs;
     open_labs(&labs, &o);
-    if (labs.count == 0)
+    if (count_shown(&labs) == 0)
         die(STATUS_USAGE, "--results %s holds no lab with claims in %s; run one first", o.results, o.expected);
     struct verdict_counts counts = { .once = 0 };
     judge_all(&labs, o.gate, &counts);
