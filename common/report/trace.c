@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The Trace Event Format (Google, 2016) as Perfetto reads it (src/trace_processor/importers/json and common/flow_tracker.cc of its
  * sources, 2025):
@@ -19,6 +20,8 @@
  *   therefore come last, and an empty slice has none. The arrow starts at the slice that began first. */
 struct trace {
     FILE *out;
+    const char *backend;        /* of collectives, before their names; blank: none */
+    bool has_steps;             /* the phases of a step follow one another without gaps */
     int events, flows, threads; /* so far */
 };
 
@@ -90,15 +93,22 @@ static void write_collective(FILE *out, const struct traced_case *s, const struc
     fprintf(out, ",\"sent_bytes\":%s,\"received_bytes\":%s", sent, received);
 }
 
-static void write_slice(const struct traced_case *s, int thread, const char *name, double start, double end,
-                        const struct span *span)
+/* Begin a slice up to its arguments, of which the step comes first. */
+static FILE *begin_slice(const struct traced_case *s, int thread, const char *name, double start, double end, int step)
 {
     FILE *out = begin_event(s->trace, 'X', s->process, thread, name);
-    fprintf(out, ",\"cat\":\"%s\"", span->step < s->timeline->first_step ? "warm-up" : "measured");
+    fputs(",\"cat\":\"user_annotation\"", out);
     write_time(out, "ts", nanoseconds(s, start));
     long long lasted = nanoseconds(s, end) - nanoseconds(s, start);
     write_time(out, "dur", lasted > 0 ? lasted : 0); /* a span that ends before its start is a failed check */
-    fprintf(out, ",\"args\":{\"step\":%d", span->step);
+    fprintf(out, ",\"args\":{\"step\":%d,\"measured\":%s", step, step < s->timeline->first_step ? "false" : "true");
+    return out;
+}
+
+static void write_slice(const struct traced_case *s, int thread, const char *name, double start, double end,
+                        const struct span *span)
+{
+    FILE *out = begin_slice(s, thread, name, start, end, span->step);
     if (!span_is_phase(span))
         write_collective(out, s, span);
     fputs("}}", out);
@@ -169,12 +179,15 @@ static void name_threads(const struct traced_case *s)
 static void write_span(const struct traced_case *s, int rank, int i)
 {
     const struct span *span = &s->timeline->spans[index_of(s, rank, i)];
-    const char *name = span_names[span->kind];
+    const bool has_prefix = !span_is_phase(span) && *s->trace->backend;
+    char *name =
+        memory_text("%s%s%s", has_prefix ? s->trace->backend : "", has_prefix ? ":" : "", span_names[span->kind]);
     int thread = thread_of(s, rank, 0);
     if (was_started(span))
         write_slice(s, thread_of(s, rank, s->travel_lane[index_of(s, rank, i)]), name, span->start, span->entered,
                     span);
     write_slice(s, thread, name, span->entered, span->end, span);
+    free(name);
     if (span_is_phase(span) || !s->matched.are_alike)
         return;
     const struct matched_call call = s->matched.calls[index_of(s, rank, i)];
@@ -187,8 +200,32 @@ static void write_span(const struct traced_case *s, int rank, int i)
         write_slice(s, thread, segment_names[SEGMENT_TRANSFER], latest, span->end, span);
 }
 
+/* Write a rank's steps, each from the first of its phases to the last. */
+static void write_steps(const struct traced_case *s, int rank)
+{
+    double start = NAN, end = NAN;
+    int step = -1;
+    for (int i = 0; i <= s->timeline->count; i++) {
+        const struct span *span = i < s->timeline->count ? &s->timeline->spans[index_of(s, rank, i)] : NULL;
+        if (span && (!span_is_phase(span) || !is_within(s, span)))
+            continue;
+        if (step >= 0 && (!span || span->step != step)) {
+            char *name = memory_text("ProfilerStep#%d", step);
+            fputs("}}", begin_slice(s, thread_of(s, rank, 0), name, start, end, step));
+            free(name);
+        }
+        if (!span)
+            break;
+        start = span->step == step ? start : span->start;
+        end = span->end;
+        step = span->step;
+    }
+}
+
 static void write_slices(const struct traced_case *s)
 {
+    for (int rank = 0; s->trace->has_steps && rank < s->timeline->ranks; rank++)
+        write_steps(s, rank);
     for (int rank = 0; rank < s->timeline->ranks; rank++)
         for (int i = 0; i < s->timeline->count; i++)
             if (is_within(s, &s->timeline->spans[index_of(s, rank, i)]))
@@ -267,12 +304,14 @@ static void write_flows(const struct traced_case *s, const struct matched *colle
     }
 }
 
-/* Return the most events that a step can have. A collective has a slice on its rank's lane, one more if it was started,
+/* Return the most events that a step can have. Each rank has a slice of the step. A collective has a slice on its rank's lane, one more if it was started,
  * two for wait and transfer, and both ends of an arrow. */
 static double step_events(const struct traced_case *s)
 {
     const struct timeline *t = s->timeline;
     double *events = memory_new((size_t)s->step_count, sizeof *events), most = 0;
+    for (int step = 0; step < s->step_count; step++)
+        events[step] = t->ranks;
     for (int i = 0; i < t->ranks * t->count; i++) {
         const struct span *span = &t->spans[i];
         if (span->step < 0)
@@ -339,7 +378,9 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
 int trace_write(const struct report *report)
 {
     FILE *out = file_set_begin(report->files, report->folder, "trace.json");
-    struct trace trace = { .out = out };
+    struct trace trace = { .out = out,
+                           .backend = strcmp(report->backend, "sim") == 0 ? "mpi" : report->backend,
+                           .has_steps = !report->has_only_spans };
     int kept = 0;
     fputs("{\"traceEvents\":[\n", out);
     for (int i = 0; i < report->cases; i++) {

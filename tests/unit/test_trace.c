@@ -80,8 +80,9 @@ static void read_event(struct found *f, const json_t *event, size_t at)
     if (*phase == 'M')
         return;
     long long time = time_of(f, event, "ts", at);
-    if (!json_is_string(json_object_get(event, "cat")))
-        complain(f, "event %zu: no category", at);
+    const char *category = json_string_value(json_object_get(event, "cat"));
+    if (!category || strcmp(category, *phase == 'X' ? "user_annotation" : "collective") != 0)
+        complain(f, "event %zu: no category of torch.profiler's", at);
     if (*phase == 'X') {
         long long end = time + time_of(f, event, "dur", at);
         const json_t *arguments = json_object_get(event, "args"), *sequence = json_object_get(arguments, "sequence");
@@ -368,7 +369,7 @@ TEST(the_last_rank_points_at_those_that_waited)
     assert_slice(&f, 1, "wait", 0, 4, 9);
     assert_slice(&f, 1, "transfer", 0, 9, 11);
     assert_slice(&f, 3, "wait", 0, 6, 9);
-    assert_int_equal(f.slice_count, 6 + 2 * 2);
+    assert_int_equal(f.slice_count, 3 + 6 + 2 * 2); /* a step of each rank */
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 2, 1, 9, 9);
     assert_arrow(&f, 1, 2, 3, 9, 9);
@@ -378,13 +379,33 @@ TEST(the_last_rank_points_at_those_that_waited)
     close_trace(&f);
 }
 
+/* Queries find steps, phases and collectives under the names that torch.profiler gives them. */
+TEST(names_are_those_of_the_profiler)
+{
+    struct span spans[] = { phase(SPAN_FORWARD, 2, 0, 10),  phase(SPAN_BACKWARD, 2, 10, 40), meet(2, 0, 20, 20, 30),
+                            phase(SPAN_FORWARD, 3, 40, 55), phase(SPAN_BACKWARD, 3, 55, 90), meet(3, 1, 60, 60, 80) };
+    struct found f =
+        traced((struct timeline){ .ranks = 1, .steps = 1, .first_step = 3, .count = 6, .spans = spans }, NULL);
+    assert_right(&f);
+    assert_slice(&f, 1, "ProfilerStep#2", 0, 0, 40);
+    assert_slice(&f, 1, "ProfilerStep#3", 0, 40, 90);
+    assert_slice(&f, 1, "forward", 1, 40, 55);
+    assert_slice(&f, 1, "mpi:barrier", 1, 60, 80);
+    const json_t *events = json_object_get(f.root, "traceEvents");
+    for (size_t i = 0; i < f.slice_count; i++) {
+        const json_t *arguments = json_object_get(json_array_get(events, f.slices[i].at), "args");
+        assert_true(json_is_true(json_object_get(arguments, "measured")) == (f.slices[i].start >= 40000000000));
+    }
+    close_trace(&f);
+}
+
 TEST(where_arrivals_are_hidden_rank_0_points)
 {
     struct timeline line = late_line;
     line.hides_arrivals = true;
     struct found f = traced(line, NULL);
     assert_right(&f);
-    assert_int_equal(f.slice_count, 6); /* no wait slices: arrivals are unknown */
+    assert_int_equal(f.slice_count, 3 + 6); /* no wait slices: arrivals are unknown */
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 1, 2, 4, 9);
     assert_arrow(&f, 1, 1, 3, 4, 6);
@@ -415,12 +436,12 @@ TEST(started_collectives_lie_beside_their_rank)
     struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 3, .spans = spans }, NULL);
     assert_right(&f);
     /* Threads 1 to 3 are rank 0 and its two lanes of travelling collectives, threads 4 to 6 those of rank 1. */
-    assert_slice(&f, 1, "barrier", 0, 24, 30);
-    assert_slice(&f, 1, "barrier", 1, 31, 39);
+    assert_slice(&f, 1, "mpi:barrier", 0, 24, 30);
+    assert_slice(&f, 1, "mpi:barrier", 1, 31, 39);
     assert_slice(&f, 1, "wait", 0, 31, 35);
-    assert_slice(&f, 2, "barrier", 0, 10, 24);
-    assert_slice(&f, 3, "barrier", 0, 20, 31);
-    assert_slice(&f, 5, "barrier", 0, 12, 28);
+    assert_slice(&f, 2, "mpi:barrier", 0, 10, 24);
+    assert_slice(&f, 3, "mpi:barrier", 0, 20, 31);
+    assert_slice(&f, 5, "mpi:barrier", 0, 12, 28);
     assert_string_equal(metadata(&f, "thread_name", "name", 1, 6), "rank 1, in transit");
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 5, 1, 12, 24); /* rank 0 enters at 24, after the start of rank 1 */
@@ -448,7 +469,7 @@ TEST(what_may_be_waiting_is_not_reported_as_such)
     spans[1].progressed = false;
     struct found f = traced((struct timeline){ .ranks = 2, .steps = 1, .count = 2, .spans = spans }, NULL);
     assert_right(&f);
-    assert_int_equal(f.slice_count, 2 + 2 + 2);
+    assert_int_equal(f.slice_count, 2 + 2 + 2 + 2);
     assert_string_equal(f.flows[0].name, "collective");
     assert_arrow(&f, 0, 4, 1, 20, 20);
     close_trace(&f);
@@ -486,8 +507,8 @@ TEST(arrows_stay_within_a_group)
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 3, 1, 20, 20);
     assert_arrow(&f, 1, 2, 4, 16, 16);
-    assert_traffic(slice_of(&f, 1, "all_reduce", 0), 1, 8, 8); /* 2 (n - 1) / n x 8 bytes, of n = 2 */
-    assert_traffic(slice_of(&f, 2, "all_reduce", 0), 2, 8, 8);
+    assert_traffic(slice_of(&f, 1, "mpi:all_reduce", 0), 1, 8, 8); /* 2 (n - 1) / n x 8 bytes, of n = 2 */
+    assert_traffic(slice_of(&f, 2, "mpi:all_reduce", 0), 2, 8, 8);
     assert_traffic(slice_of(&f, 1, "backward", 0), 0, -1, -1);
     close_trace(&f);
     line.hides_arrivals = true; /* the first rank of each group points */
@@ -508,21 +529,21 @@ TEST(a_root_points_at_all_ranks)
     struct found f = traced(line, NULL);
     assert_right(&f);
     assert_slice(&f, 1, "wait", 0, 10, 20);
-    assert_int_equal(f.slice_count, 6 + 2);
+    assert_int_equal(f.slice_count, 3 + 6 + 2);
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 2, 1, 20, 20);
     assert_arrow(&f, 1, 2, 3, 20, 30);
     assert_string_equal(f.flows[0].name, "last rank arrives");
     assert_string_equal(f.flows[2].name, "collective");
-    assert_traffic(slice_of(&f, 2, "broadcast", 0), 0, 8, 0);
-    assert_traffic(slice_of(&f, 3, "broadcast", 0), 0, 0, 8);
+    assert_traffic(slice_of(&f, 2, "mpi:broadcast", 0), 0, 8, 0);
+    assert_traffic(slice_of(&f, 3, "mpi:broadcast", 0), 0, 0, 8);
     close_trace(&f);
     line.hides_peers = true;
     f = traced(line, NULL);
     assert_right(&f);
-    assert_int_equal(f.slice_count, 6);
+    assert_int_equal(f.slice_count, 3 + 6);
     assert_int_equal(f.flow_count, 0);
-    assert_traffic(slice_of(&f, 2, "broadcast", 0), 0, -1, -1);
+    assert_traffic(slice_of(&f, 2, "mpi:broadcast", 0), 0, -1, -1);
     close_trace(&f);
 }
 
@@ -539,9 +560,9 @@ TEST(arrows_follow_messages)
     assert_int_equal(f.flow_count, 2 * 2);
     assert_arrow(&f, 0, 1, 2, 20, 20);
     assert_arrow(&f, 1, 2, 3, 12, 12);
-    assert_traffic(slice_of(&f, 1, "send_receive", 0), 0, 8, 0);
-    assert_traffic(slice_of(&f, 2, "send_receive", 0), 0, 8, 8);
-    assert_traffic(slice_of(&f, 3, "send_receive", 0), 0, 0, 8);
+    assert_traffic(slice_of(&f, 1, "mpi:send_receive", 0), 0, 8, 0);
+    assert_traffic(slice_of(&f, 2, "mpi:send_receive", 0), 0, 8, 8);
+    assert_traffic(slice_of(&f, 3, "mpi:send_receive", 0), 0, 0, 8);
     close_trace(&f);
 }
 
@@ -549,7 +570,7 @@ TEST(one_rank_has_no_arrows)
 {
     struct found f = traced((struct timeline){ .ranks = 1, .steps = 1, .count = 2, .spans = late }, NULL);
     assert_right(&f);
-    assert_int_equal(f.slice_count, 2);
+    assert_int_equal(f.slice_count, 1 + 2);
     assert_int_equal(f.flow_count, 0);
     close_trace(&f);
 }
@@ -563,7 +584,7 @@ TEST(ranks_that_made_other_calls_are_not_linked)
     line.spans = spans;
     struct found f = traced(line, NULL);
     assert_right(&f);
-    assert_int_equal(f.slice_count, 6);
+    assert_int_equal(f.slice_count, 3 + 6);
     assert_int_equal(f.flow_count, 0);
     close_trace(&f);
 }
@@ -689,7 +710,7 @@ TEST(a_broken_trace_is_noticed)
 {
     assert_true(is_refused("X", 0, "ts", json_real(-1), "ts is no time"));
     assert_true(is_refused("X", 0, "dur", NULL, "dur is no time"));
-    assert_true(is_refused("X", 1, "dur", json_real(8.001e6), "leaves the slice around it"));
+    assert_true(is_refused("X", 4, "dur", json_real(8.001e6), "leaves the slice around it"));
     assert_true(is_refused("X", 1, "tid", json_integer(0), "tid is no number from 1 on"));
     assert_true(is_refused("X", 1, "tid", json_integer(9), "thread 9 has no name"));
     assert_true(is_refused("X", 1, "pid", json_integer(2), "is in two processes"));
