@@ -81,11 +81,12 @@ static void read_io(struct evidence *e)
 
 struct evidence evidence_now(const struct evidence_reader *reader)
 {
+    const double run_queue = interference_run_queue_delay();
     /* The kernel brings this thread's account up to date for its process; alone, it lags behind by up to a tick. */
     const struct rusage process = usage_of(RUSAGE_SELF), thread = usage_of(RUSAGE_THREAD);
     struct evidence e = { .thread_cpu = cpu_seconds(&thread),
                           .process_cpu = cpu_seconds(&process),
-                          .run_queue = interference_run_queue_delay(),
+                          .run_queue = run_queue,
                           .minor_faults = (double)process.ru_minflt,
                           .major_faults = (double)process.ru_majflt,
                           .disk_bytes = (double)NAN,
@@ -97,20 +98,23 @@ struct evidence evidence_now(const struct evidence_reader *reader)
                              read(reader->counter[i], &count, sizeof count) == (ssize_t)sizeof count;
         e.counter[i] = is_read ? (double)count : (double)NAN;
     }
+    e.run_queue_after = interference_run_queue_delay();
     return e;
 }
 
 struct evidence evidence_since(const struct evidence *before, const struct evidence *now)
 {
     const double thread = now->thread_cpu - before->thread_cpu;
-    struct evidence e = { .thread_cpu = thread,
-                          /* The two accounts are read one after the other: on a busy machine there is time between them. */
-                          .process_cpu = fmax(now->process_cpu - before->process_cpu, thread),
-                          .run_queue = now->run_queue - before->run_queue,
-                          .minor_faults = now->minor_faults - before->minor_faults,
-                          .major_faults = now->major_faults - before->major_faults,
-                          .disk_bytes = now->disk_bytes - before->disk_bytes,
-                          .call_bytes = now->call_bytes - before->call_bytes };
+    struct evidence e = {
+        .thread_cpu = thread,
+        /* The two accounts are read one after the other: on a busy machine there is time between them. */
+        .process_cpu = fmax(now->process_cpu - before->process_cpu, thread),
+        .run_queue = now->run_queue - before->run_queue_after,
+        .minor_faults = now->minor_faults - before->minor_faults,
+        .major_faults = now->major_faults - before->major_faults,
+        .disk_bytes = now->disk_bytes - before->disk_bytes,
+        .call_bytes = now->call_bytes - before->call_bytes
+    };
     for (int i = 0; i < EVIDENCE_COUNTERS; i++)
         e.counter[i] = now->counter[i] - before->counter[i];
     return e;

@@ -10,8 +10,9 @@ enum evidence_counter { EVIDENCE_CYCLES, EVIDENCE_INSTRUCTIONS, EVIDENCE_CACHE_M
 
 /* Totals; NaN: unknown. */
 struct evidence {
-    double thread_cpu, process_cpu;    /* seconds on a core: of this thread, and of all threads */
-    double run_queue;                  /* seconds in which this thread was ready and another ran */
+    double thread_cpu, process_cpu; /* seconds on a core: of this thread, and of all threads */
+    double run_queue; /* seconds in which this thread was ready and another ran; in totals: before this was read */
+    double run_queue_after; /* … and after: reading takes a while, in which others may run. 0 in differences */
     double minor_faults, major_faults; /* pages that were mapped without and with a read, of all threads */
     double disk_bytes, call_bytes; /* read by the storage layer; and by read calls, from disk or the kernel's cache */
     double counter[EVIDENCE_COUNTERS];

@@ -40,6 +40,7 @@ own_tables()
             if ($at["data_ms"] > $at["step_ms"] || $at["queue_empty_ms"] > $at["data_ms"]) complain("data beyond the step")
             if ($at["thread_cpu_ms"] <= 0) complain("no processor time")
             within += $at["thread_cpu_ms"] < $at["step_ms"] + 0.5
+            waited += $at["run_queue_ms"] < $at["step_ms"] + 0.1
             if ($at["process_cpu_ms"] < $at["thread_cpu_ms"]) complain("the process has less processor time than its thread")
             if (c ~ /^(baseline|data_|busy_)/ && $at["dispatched"] + $at["moved_bytes"] + $at["flops"] != 0) complain("operations of no branch")
             if (c ~ /^(launch_|memory_)/ && !($at["moved_bytes"] > 0 && $at["flops"] > 0)) complain("no work of its branch")
@@ -49,6 +50,7 @@ own_tables()
         }
         END {
             if (within * 2 < rows) { print "evidence.csv: " rows - within " of " rows " steps shorter than their thread ran"; bad = 1 }
+            if (waited < 0.9 * rows) { print "evidence.csv: " rows - waited " of " rows " steps shorter than their thread waited for a core"; bad = 1 }
             if (bytes["memory_bf16"] * 2 != bytes["memory_fp32"]) { print "evidence.csv: bf16 does not halve the bytes"; bad = 1 }
             if (bytes["launch_replay"] != bytes["launch_eager"]) { print "evidence.csv: a replay moves other bytes"; bad = 1 }
             exit bad || rows == 0
