@@ -27,17 +27,16 @@ static double layer_seconds(const struct options *o, struct passes passes, const
     return share * (call->pass == WORK_FORWARD ? passes.forward : passes.both - passes.forward);
 }
 
-/* Return the seconds of a collective. Those of a block whose data was just written, in backward or by the update, have a cost of their own if
- * all ranks have a core each. */
+/* Return the seconds of a collective. Its data was written in this step or the one before, and models of this lab's sizes stay in caches. If
+ * all ranks have a core each, it takes as long as that of a block, which the card measures so; a larger layer's in proportion. */
 static double call_seconds(const struct options *o, const struct card *card, const struct zero_call *call)
 {
     const int ranks = o->run.ranks;
-    const bool is_block = call->layer > 0 && call->layer <= o->model.of.transformer.num_blocks,
-               is_written = call->kind == REDUCE_SCATTER || call->pass == WORK_UPDATE;
-    const double own = card_cost(card, call->kind == REDUCE_SCATTER ? "block_sum_s" : "block_gather_s");
-    if (is_block && is_written && own > 0 && card_busy_ranks(card) == ranks)
-        return own;
-    return card_collective(card, call->kind, first_ranks(ranks), (double)(call->count * sizeof(float)));
+    const double bytes = (double)(call->count * sizeof(float)),
+                 block = (double)(workload_layer_parameters(&o->model, 1) * sizeof(float)) / ranks,
+                 usual = card_collective(card, call->kind, first_ranks(ranks), bytes),
+                 own = card_cost(card, call->kind == REDUCE_SCATTER ? "block_sum_s" : "block_gather_s");
+    return own > 0 && card_busy_ranks(card) == ranks ? fmin(usual, own * fmax(1, bytes / block)) : usual;
 }
 
 /* Return the seconds in which backward computes blocks, or their attention, again. Without a cost of their own they take as long as in

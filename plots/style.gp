@@ -46,9 +46,10 @@ number(cell) = cell eq "" || cell eq "-" ? NaN : real(dotted(cell))            #
 keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # skips NaN
 largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
-# True if a table is from this run, not left by an earlier one.
-command_of(csv) = there(csv) ? head_of(csv, "command") : ""
-of_this_run(csv) = command_of(csv) ne "" && command_of(csv) eq command_of(summary_csv)
+# True if a table is from this run or one to which it added rounds (comparable() in common/report/rounds_table.c), not left by another.
+settings_of(csv) = there(csv) ? system("sed -nE '/^[^#]/q; /^# command: /{s/ --(seconds|rounds) [^ ]*//g; \
+    s/ --(add-rounds|keep-card|without-tables)//g; p}' <".in_shell(csv)) : ""
+of_this_run(csv) = settings_of(csv) ne "" && settings_of(csv) eq settings_of(summary_csv)
 
 # ---- Colours, fills, words ------------------------------------------------------------------
 phases = "data compute host transfer update padding wait exposed other"

@@ -56,13 +56,14 @@ for text in "${charted[@]}"; do
     grep -qe "${text#* }" "$results/${text%% *}.svg" || complain "${text%% *}.svg does not say '${text#* }'"
 done
 
-# Tables that only real ranks write: those of a run with few rounds, in measured/LAB, stand for them. A chart needs its own table only.
+# Tables that only real ranks write: those of a run with few rounds, in measured/LAB, stand for them. A chart needs its own table only. Later
+# launches add rounds and write no such tables: the charts stay.
 with_measured() # FOLDER PROGRAM: the charts of the run with these tables, changed by awk
 {
     local table
     mkdir "$1" && cp "$results"/*.csv "$1"
     for table in "$measured"/*.csv; do
-        { grep '^# command: ' "$results/summary.csv"; awk -F, -v OFS=, "$2" "$table"; } >"$1/${table##*/}"
+        { sed -n '/^# command: /s/ --seconds [^ ]*/ --seconds 99 --add-rounds/p' "$results/summary.csv"; awk -F, -v OFS=, "$2" "$table"; } >"$1/${table##*/}"
     done
     draw "$1" "$name" svg
 }
