@@ -65,8 +65,11 @@ char *lesson_first_chart(const struct lesson *lesson)
 /* Return the path below the results of a chart that belongs to no lab; NULL if unknown. New memory. */
 static char *path_of_other(const char *picture)
 {
+    static const char post[] = "blog_gpu_";
     if (strcmp(picture, "blog_machine") == 0)
         return memory_text("platforms/blog/%s.svg", picture);
+    if (strncmp(picture, post, strlen(post)) == 0)
+        return memory_text("platforms/blog_gpu/%s.svg", picture + strlen(post));
     return strncmp(picture, "scale_", 6) == 0 ? memory_text("scale/%s.svg", picture) : NULL;
 }
 
