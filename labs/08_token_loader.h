@@ -90,13 +90,14 @@ struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
 void parts_files_close(struct parts_files *files); /* NULL: nothing */
 
-/* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little after the rank has
- * computed for a while. */
+/* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little of either after the rank
+ * has trained or computed for a while. */
 struct parts_shape {
-    struct widths widths; /* of tokens */
-    size_t tokens;        /* of a batch */
-    double rest;          /* seconds for which the rank computes between two batches */
-    double read_batches;  /* that a read brings: if more than one, it happened before that computing */
+    struct widths widths;      /* of tokens */
+    size_t tokens;             /* of a batch */
+    double rest;               /* seconds for which the rank computes between two batches; 0: it does not */
+    struct shape_bench *steps; /* instead, the rank trains on the usual batch; NULL: it does not */
+    double read_batches;       /* that a read brings: if more than one, it happened before that computing */
 };
 
 /* Measure a part. */

@@ -3,8 +3,9 @@
  *
  * They are measured on a file in memory (memfd) for the machine card, and for ladder.csv and crossover.csv on the shards themselves: there
  * the kernel keeps pages in larger pieces, which take fewer page faults. Every turn takes another part of the files, so that its bytes
- * come from where those of a batch come from. In a step, the rank computes between two batches, and what they need leaves the caches: so
- * the shape says how long the rank computes before each operation. */
+ * come from where those of a batch come from. In a step, the rank trains between two batches, and what they need leaves the caches: in cases
+ * a batch took two to three times as long as operations in a row foretold (two real ranks, AMD EPYC, 2026-11-29). So for the card the rank
+ * trains before each operation, and for the other tables it computes as long as the shape says. */
 #include "08_token_loader.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@ enum {
     TURNS = 5,       /* turns per part, whose median counts; one turn if there is work between operations */
     PIECE = 4 << 20, /* bytes of a turn, */
     PAGE = 4096,
-    RESTED = 12,       /* or its operations if there is work between them */
+    RESTED = 12,       /* or its operations if there is work between them; */
     SMALL = 8 << 10,   /* bytes of a small read, and */
     LARGE = 128 << 10, /* of a large one, */
     ONE = 2,           /* and of one token more, as in a batch of B T + 1 tokens */
@@ -269,18 +270,35 @@ static double batches_of(const struct bench *b)
     return b->part == PART_POPULATE_BYTE ? fmax(1, SOURCE_ADVICE / bytes) : is_read ? b->shape.read_batches : 1;
 }
 
+static bool has_rest(const struct parts_shape *shape)
+{
+    return shape->steps || shape->rest > 0;
+}
+
+/* Do what a rank does between `batches` batches. */
+static void rest(const struct parts_shape *shape, double batches)
+{
+    if (!shape->steps) {
+        world_spin(batches * shape->rest);
+        return;
+    }
+    shape_bench_fetch(shape->steps);
+    shape_bench_passes(shape->steps);
+    shape_bench_update(shape->steps);
+    device_wait();
+}
+
 /* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
 static double turn_seconds(struct bench *b)
 {
-    const size_t all = (b->piece.bytes - b->bytes) / b->step + 1,
-                 calls = b->shape.rest > 0 && all > RESTED ? RESTED : all;
+    const size_t all = (b->piece.bytes - b->bytes) / b->step + 1, rested = (size_t)card_times(RESTED),
+                 calls = has_rest(&b->shape) && all > rested ? rested : all;
     const bool is_held = b->shape.read_batches > 1;
-    const double rest = b->shape.rest * batches_of(b);
     double *seconds = memory_new(calls, sizeof *seconds);
     for (size_t i = 0; i < calls; i++, b->at += b->step) {
         if (is_held)
             prepare(b);
-        world_spin(rest);
+        rest(&b->shape, batches_of(b));
         if (!is_held)
             prepare(b);
         const double begin = world_now();
@@ -288,14 +306,14 @@ static double turn_seconds(struct bench *b)
         seconds[i] = world_now() - begin;
         use(b);
     }
-    const double each = rest > 0 ? stats_lower_median(seconds, (int)calls) : stats_mean(seconds, (int)calls);
+    const double each = has_rest(&b->shape) ? stats_lower_median(seconds, (int)calls) : stats_mean(seconds, (int)calls);
     free(seconds);
     return fmax(0, each - stamp());
 }
 
 static int turns_of(const struct parts_shape *shape)
 {
-    return shape->rest > 0 ? 1 : TURNS;
+    return has_rest(shape) ? 1 : TURNS;
 }
 
 /* Return the seconds of an operation on `bytes`, from pages that are mapped before, or are not. */
@@ -353,6 +371,28 @@ static double token(struct parts_files *files, const struct parts_shape *shape, 
 
 /* --- helper ----------------------------------------------------------------------------------------------------------- */
 
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+/* Return the seconds in which a rank that trains in between takes a finished batch and starts the next one. */
+static double handoff_between_steps(const struct parts_shape *shape)
+{
+    struct async_helper *helper = async_helper_open();
+    double seconds[RESTED];
+    const int calls = card_times(RESTED);
+    for (int i = 0; i < calls; i++) {
+        rest(shape, 1);
+        const double begin = world_now();
+        async_helper_end(helper);
+        async_helper_begin(helper, nothing, NULL);
+        seconds[i] = world_now() - begin;
+    }
+    async_helper_close(helper);
+    return stats_lower_median(seconds, calls);
+}
+
 /* Return the seconds by which taking a finished batch, and starting the next one, delays a rank that computes and touches a batch in
  * between: its helper has nothing to do, but the two share a core. */
 static double handoff(const struct parts_shape *shape)
@@ -370,14 +410,14 @@ static double handoff(const struct parts_shape *shape)
 }
 
 /* Return the seconds between two time stamps around an empty batch. */
-static double ask(double rest)
+static double ask(const struct parts_shape *shape)
 {
     enum { CALLS = 400 };
     struct batch_source *source = batch_source_open(&(struct source_settings){ .way = SOURCE_VIEWS });
     double seconds[CALLS];
-    const int calls = rest > 0 ? RESTED : CALLS;
+    const int calls = has_rest(shape) ? card_times(RESTED) : CALLS;
     for (int i = 0; i < calls; i++) {
-        world_spin(rest);
+        rest(shape, 1);
         const double begin = world_now();
         batch_source_next(source);
         seconds[i] = world_now() - begin;
@@ -410,9 +450,9 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_ALLOCATION:
         return operation(files, shape, part, SMALL, false) / 3;
     case PART_HANDOFF:
-        return handoff(shape);
+        return shape->steps ? handoff_between_steps(shape) : handoff(shape);
     case PART_ASK:
-        return ask(shape->rest);
+        return ask(shape);
     case TOKEN_PARTS:
         break;
     }
