@@ -13,9 +13,10 @@
 const char *const source_ways[SOURCE_WAYS] = { "elements",   "blocks",   "mapped",   "preallocated", "advised",
                                                "prefetched", "windowed", "buffered", "views" };
 
-/* x and y of a batch. */
+/* x and y of a batch, and the windows (window_order_count()) that its tokens were fetched from. */
 struct buffers {
     void *x, *y;
+    struct token_window *from;
 };
 
 /* Properties of each way. */
@@ -43,6 +44,7 @@ struct batch_source {
     uint64_t step;          /* of the next batch to fill */
     struct token_window at; /* its window, if it has one */
     struct buffers ring[2]; /* two if prefetched, else one */
+    int shown;              /* the one that the caller has */
     void *raw;              /* (room) tokens as read, */
     size_t room;
     struct held { /* these of them */
@@ -208,6 +210,7 @@ HOT static void fill(struct batch_source *s, struct buffers *to)
         const struct token_window w =
             s->in_order ? s->at : window_order_at(&s->settings.order, s->settings.rank, s->step, i);
         fill_window(s, w, element(s, to->x, i * s->window), element(s, to->y, i * s->window));
+        to->from[i] = w;
     }
     go_on(s);
 }
@@ -220,7 +223,8 @@ HOT static struct token_pair next_allocated(struct batch_source *s)
     struct buffers *b = &s->ring[0];
     free(b->x);
     free(b->y);
-    *b = (struct buffers){ .x = allocate(s, batch_bytes(s)), .y = allocate(s, batch_bytes(s)) };
+    b->x = allocate(s, batch_bytes(s));
+    b->y = allocate(s, batch_bytes(s));
     if (s->way.reads)
         s->raw = allocate(s, s->room * (size_t)s->settings.set->width);
     s->held = (struct held){ 0 };
@@ -245,7 +249,8 @@ static void fill_ahead(void *source)
 HOT static struct token_pair next_prefetched(struct batch_source *s)
 {
     async_helper_end(s->helper);
-    const struct buffers *full = &s->ring[(s->step + 1) % 2];
+    s->shown = (int)((s->step + 1) % 2);
+    const struct buffers *full = &s->ring[s->shown];
     async_helper_begin(s->helper, fill_ahead, s);
     return (struct token_pair){ full->x, full->y };
 }
@@ -259,6 +264,7 @@ HOT static struct token_pair next_view(struct batch_source *s)
         fill(s, &s->ring[0]);
         return (struct token_pair){ s->ring[0].x, s->ring[0].y };
     }
+    s->ring[0].from[0] = w;
     go_on(s);
     const char *x = tokens_at(s, w.shard, w.first, s->window + 1);
     return (struct token_pair){ x, x + s->settings.set->width };
@@ -279,6 +285,11 @@ HOT struct token_pair batch_source_next(struct batch_source *s)
         return next_allocated(s);
     fill(s, &s->ring[0]);
     return (struct token_pair){ s->ring[0].x, s->ring[0].y };
+}
+
+const struct token_window *batch_source_windows(const struct batch_source *s)
+{
+    return s->ring[s->shown].from;
 }
 
 void batch_source_settle(struct batch_source *s)
@@ -307,12 +318,17 @@ static void open_buffers(struct batch_source *s)
     s->populated = memory_new((size_t)set->count, sizeof *s->populated);
     shard_read_open(&s->read, s->settings.way == SOURCE_BUFFERED);
     s->room = room_of(&s->settings);
+    const int pairs = s->settings.way == SOURCE_PREFETCHED ? 2 : 1;
+    for (int i = 0; i < pairs; i++)
+        s->ring[i].from = memory_new(window_order_count(&s->settings.order), sizeof *s->ring[i].from);
     if (s->way.allocates)
         return;
     if (s->way.reads)
         s->raw = memory_new(s->room, (size_t)set->width);
-    for (int i = 0; i < (s->settings.way == SOURCE_PREFETCHED ? 2 : 1); i++)
-        s->ring[i] = (struct buffers){ .x = memory_new(batch_bytes(s), 1), .y = memory_new(batch_bytes(s), 1) };
+    for (int i = 0; i < pairs; i++) {
+        s->ring[i].x = memory_new(batch_bytes(s), 1);
+        s->ring[i].y = memory_new(batch_bytes(s), 1);
+    }
 }
 
 struct batch_source *batch_source_open(const struct source_settings *settings)
@@ -338,6 +354,7 @@ static void close_buffers(struct batch_source *s)
     for (int i = 0; i < 2; i++) {
         free(s->ring[i].x);
         free(s->ring[i].y);
+        free(s->ring[i].from);
     }
     for (int i = 0; i < s->settings.set->count; i++)
         if (s->map[i].memory)

@@ -69,6 +69,10 @@ void batch_source_close(struct batch_source *source);
 /* Return the batch of the next step. */
 struct token_pair batch_source_next(struct batch_source *source);
 
+/* Return the windows from which the last returned batch was filled, window_order_count() of them, in the order of its rows. The source
+ * notes them as it fetches the tokens. They are valid as long as the batch. */
+const struct token_window *batch_source_windows(const struct batch_source *source);
+
 /* Wait until a prefetching helper has finished its batch. Other ways make a batch only in batch_source_next(). */
 void batch_source_settle(struct batch_source *source);
 

@@ -230,10 +230,15 @@ static void compare(const struct shard_set *set, struct window_order o, enum sou
         const int shown = way == SOURCE_VIEWS ? set->width : width;
         for (uint64_t step = 0; step < 40; step++) {
             const struct token_pair pair = batch_source_next(source);
+            const struct token_window *windows = batch_source_windows(source);
             const uint64_t tokens = window_order_tokens(&o);
             for (uint64_t w = 0; w < window_order_count(&o); w++)
                 for (uint64_t i = 0; i < tokens; i++) {
-                    const uint64_t at = window_order_at(&o, rank, step, w).position + i;
+                    const struct token_window wanted = window_order_at(&o, rank, step, w);
+                    const uint64_t at = wanted.position + i;
+                    assert_int_equal(windows[w].position, wanted.position);
+                    assert_int_equal(windows[w].shard, wanted.shard);
+                    assert_int_equal(windows[w].first, wanted.first);
                     assert_int_equal(element(pair.x, shown, w * tokens + i), token_at(set, at));
                     assert_int_equal(element(pair.y, shown, w * tokens + i), token_at(set, at + 1));
                 }
