@@ -26,7 +26,7 @@
  * Look at: `data` in the table, beside the step; ladder.csv, where each way runs alone as fast as it can; crossover.csv, which says how
  * short a step would have to be before a way shows. What must hold: expected/08_token_loader.csv.
  * Expect: the ways differ by a factor of ten in tokens per second, and not at all in the step. Slow storage shows, until its delay fits
- * beside the step. --certify proves that an epoch reads every token once, or tells which are missing. */
+ * beside the step. --certify fetches an epoch's batches and proves that they have every token once, or tells which are missing. */
 #include "08_token_loader.h"
 
 static const struct option_row rows[] = {
@@ -41,9 +41,11 @@ static const struct option_row rows[] = {
     { "--print-batches", OPTION_SWITCH, offsetof(struct options, print_batches), 0, 0, "",
       "print which tokens each rank reads in each step, with CRC-32 of x and y; train nothing" },
     { "--certify", OPTION_SWITCH, offsetof(struct options, certify), 0, 0, "",
-      "tell whether an epoch reads each token exactly once; train nothing" },
+      "fetch an epoch's batches, tell whether they have each token exactly once; train nothing" },
+    { "--epoch", OPTION_INTEGER, offsetof(struct options, epoch), EPOCH_NEXT, 1 << 20, "E",
+      "of --certify, counted from 0; -1: the one in which --state goes on, else the first" },
     { "--state", OPTION_TEXT, offsetof(struct options, state), 0, 0, "FILE",
-      "with --print-batches: resume where this file says, and write it after each step" },
+      "--print-batches resumes where this file says, and writes it after each step; --certify judges that resume" },
     { "--disk-ms", OPTION_NUMBER, offsetof(struct options, disk_ms), 0, 60000, "MS",
       "delay of a batch from slow storage" },
     { "--own-tokens", OPTION_INTEGER, offsetof(struct options, own_tokens), 1, 1 << 30, "N",
@@ -93,6 +95,7 @@ int main(int argc, char **argv)
                             .disk_ms = 20,
                             .own_tokens = 16 << 20,
                             .ladder_tokens = 8192,
+                            .epoch = EPOCH_NEXT,
                             .token_bytes = 2 };
     struct lab *lab = lab_open(&spec, &base, argc, argv);
     struct trainer *t = lab_trainer(lab);
@@ -126,8 +129,11 @@ int main(int argc, char **argv)
 static void refuse(const struct options *o)
 {
     if (o->state)
-        die(STATUS_USAGE, "--state %s: belongs to --print-batches; a case trains on the same tokens in each round",
+        die(STATUS_USAGE,
+            "--state %s: belongs to --print-batches and --certify; a case trains on the same tokens in each round",
             o->state);
+    if (o->epoch != EPOCH_NEXT)
+        die(STATUS_USAGE, "--epoch %d: belongs to --certify", o->epoch);
     refuse_shards(o);
 }
 

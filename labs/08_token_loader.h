@@ -15,6 +15,7 @@ struct options {
     int ladder_tokens;     /* of a batch in ladder.csv */
     double disk_ms;        /* delay of each read from slow storage */
     bool print_batches, certify;
+    int epoch;       /* of --certify; EPOCH_NEXT: the first, or that in which the state goes on */
     int token_bytes; /* width of a token in the shards */
     /* Set by the variants: */
     int way;      /* enum source_way: how tokens come from the shards into x and y */

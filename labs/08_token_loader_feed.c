@@ -100,7 +100,11 @@ bool instead(const struct options *base, FILE *out)
     refuse_order(&order, set);
     bool holds = true;
     if (base->certify)
-        holds = batch_table_certify(out, set, &order);
+        holds = epoch_certify(out, &(struct epoch_request){ .set = set,
+                                                            .order = order,
+                                                            .way = SOURCE_PREALLOCATED,
+                                                            .epoch = base->epoch,
+                                                            .state_path = base->state });
     else
         batch_table_write(out, set, &order, (uint64_t)base->run.steps, SOURCE_PREALLOCATED, base->state);
     shard_set_close(set);

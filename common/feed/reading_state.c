@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 static const char *const tails[] = { "published", "exact" }, *const shuffles[] = { "none", "shard", "global" };
 
@@ -22,6 +23,25 @@ struct line {
 uint64_t reading_state_row(uint64_t position, uint32_t crc)
 {
     return bijection_mix(position, crc);
+}
+
+uint32_t reading_state_crc(const void *tokens, uint64_t count)
+{
+    uLong crc = crc32(0, NULL, 0);
+    for (uint64_t done = 0, most = UINT64_C(1) << 28; done < count; done += most)
+        crc = crc32(crc, (const Bytef *)tokens + 4 * done, (uInt)(4 * (count - done < most ? count - done : most)));
+    return (uint32_t)crc;
+}
+
+uint64_t reading_state_batch(const struct window_order *o, const struct token_window *windows, const void *x)
+{
+    const uint64_t rows = window_order_tokens(o) / o->length;
+    const char *row_x = x;
+    uint64_t sum = 0;
+    for (uint64_t w = 0; w < window_order_count(o); w++)
+        for (uint64_t row = 0; row < rows; row++, row_x += 4 * o->length)
+            sum += reading_state_row(windows[w].position + row * o->length, reading_state_crc(row_x, o->length));
+    return sum;
 }
 
 void reading_state_step(struct reading_state *state, const struct window_order *o, uint64_t checksum)
@@ -42,11 +62,12 @@ static uint64_t check_of(const char *text)
 /* Return the line up to its check. Free it. */
 static char *text_of(const struct line *l)
 {
-    return memory_text("tokens_read rows=%" PRIu64 " steps=%" PRIu64 " checksum=%016" PRIx64
-                       " tail=%s shuffle=%s seed=%" PRIu64 " batch_size=%" PRIu64 " seq_len=%" PRIu64 " ranks=%" PRIu64
-                       " tokens=%" PRIu64 " shards=%016" PRIx64,
-                       l->state.rows, l->state.steps, l->state.checksum, l->tail, l->shuffle, l->seed, l->rows,
-                       l->length, l->ranks, l->tokens, l->shards);
+    return memory_text("tokens_read rows=%" PRIu64 " steps=%" PRIu64 " checksum=%016" PRIx64 " output=%" PRIu64
+                       ":%" PRIu64 ":%" PRIu64 "-%" PRIu64 " tail=%s shuffle=%s seed=%" PRIu64 " batch_size=%" PRIu64
+                       " seq_len=%" PRIu64 " ranks=%" PRIu64 " tokens=%" PRIu64 " shards=%016" PRIx64,
+                       l->state.rows, l->state.steps, l->state.checksum, l->state.output.device, l->state.output.inode,
+                       l->state.output.begin, l->state.output.end, l->tail, l->shuffle, l->seed, l->rows, l->length,
+                       l->ranks, l->tokens, l->shards);
 }
 
 static struct line line_of(const struct reading_state *state, const struct window_order *o, const struct shard_set *set)
@@ -79,11 +100,13 @@ void reading_state_save(const char *path, const struct reading_state *state, con
 
 static bool parse(const char *text, struct line *l)
 {
-    const char *words = "tokens_read rows=%" SCNu64 " steps=%" SCNu64 " checksum=%" SCNx64
-                        " tail=%15s shuffle=%15s seed=%" SCNu64 " batch_size=%" SCNu64 " seq_len=%" SCNu64
-                        " ranks=%" SCNu64 " tokens=%" SCNu64 " shards=%" SCNx64 " check=%" SCNx64;
-    if (sscanf(text, words, &l->state.rows, &l->state.steps, &l->state.checksum, l->tail, l->shuffle, &l->seed,
-               &l->rows, &l->length, &l->ranks, &l->tokens, &l->shards, &l->check) != 12)
+    const char *words =
+        "tokens_read rows=%" SCNu64 " steps=%" SCNu64 " checksum=%" SCNx64 " output=%" SCNu64 ":%" SCNu64 ":%" SCNu64
+        "-%" SCNu64 " tail=%15s shuffle=%15s seed=%" SCNu64 " batch_size=%" SCNu64 " seq_len=%" SCNu64 " ranks=%" SCNu64
+        " tokens=%" SCNu64 " shards=%" SCNx64 " check=%" SCNx64;
+    if (sscanf(text, words, &l->state.rows, &l->state.steps, &l->state.checksum, &l->state.output.device,
+               &l->state.output.inode, &l->state.output.begin, &l->state.output.end, l->tail, l->shuffle, &l->seed,
+               &l->rows, &l->length, &l->ranks, &l->tokens, &l->shards, &l->check) != 16)
         return false;
     char *again = text_of(l);
     const bool is_whole = check_of(again) == l->check;

@@ -28,6 +28,7 @@
 #include "device/device.h"
 #include "feed/batch_source.h"
 #include "feed/batch_table.h"
+#include "feed/epoch_certificate.h"
 #include "feed/ladder.h"
 #include "feed/shard_make.h"
 #include "feed/shard_map.h"

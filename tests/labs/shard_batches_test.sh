@@ -62,7 +62,7 @@ END
 run 1 --shards 'mixed/*' --batch-size 2 --seq-len 8 --ranks 4 --certify
 # Rank 0 reads 12 batches of B_0000.bin, with 801 tokens. Rank 3 reads 11, because 48 + 12 * 64 + 1 > 801: so the 12th step ends at 752.
 cat >wanted <<'END'
-epoch of 3451 tokens in 203 windows: 3248 read once, 203 missing, 0 repeated
+epoch 0, 3451 tokens in 203 windows: 3248 read once, 203 missing, 0 repeated
 missing: B_0000.bin, tokens 752 to 800
 missing: _c_0000.npy, tokens 800 to 849
 missing: b_0000.bin, tokens 848 to 899
@@ -72,8 +72,18 @@ END
 cmp wanted out || complain "another certificate: $(<out)"
 for shuffle in none shard global; do
     run 0 --shards 'mixed/*' --batch-size 3 --seq-len 7 --ranks 5 --certify --tail exact --shuffle "$shuffle"
-    [[ $(<out) == "epoch of 3451 tokens in "*" windows: 3451 read once, 0 missing, 0 repeated" ]] || complain "$shuffle: $(<out)"
+    [[ $(<out) == "epoch 0, 3451 tokens in "*" windows: 3451 read once, 0 missing, 0 repeated" ]] || complain "$shuffle: $(<out)"
+    # Rows of 8 do not end where an epoch does, nor do steps: the last row of epoch 1 begins epoch 2. Rows of 4000 are longer than an epoch.
+    for length in 8 4000; do
+        run 0 --shards 'mixed/*' --batch-size 3 --seq-len "$length" --ranks 5 --certify --tail exact --shuffle "$shuffle" --epoch 2
+        [[ $(<out) == "epoch 2, 3451 tokens in "*" windows: 3451 read once, 0 missing, 0 repeated" ]] || complain "$shuffle $length: $(<out)"
+    done
 done
+# Each pass of the published rule drops the same tokens.
+run 1 --shards 'mixed/*' --batch-size 2 --seq-len 8 --ranks 4 --certify --epoch 3
+sed 's/^epoch 0/epoch 3/' wanted | cmp - out || complain "another certificate of epoch 3: $(<out)"
+run 0 --shards 'wide/*' --batch-size 3 --seq-len 7 --ranks 2 --certify --tail exact --shuffle global --epoch 1
+run 0 --shards 'wide/*' --batch-size 3 --seq-len 7 --ranks 2 --certify --tail exact
 
 # A full disk: one line, and no state.
 for more in '' '--state full_state'; do
@@ -94,24 +104,87 @@ tail -n +2 out | cut -d, -f3- | cmp - <(tail -n 36 whole) || complain "does not 
 grep -q '^tokens_read rows=72 steps=15 ' state || complain "the state: $(<state)"
 (($(wc -l <state) == 1)) || complain "a state of $(wc -l <state) lines"
 
-# Killed while it writes batches and states: it goes on from a whole line.
-rm state
-PATH=$PWD/none "$lab" "${job[@]}" --batch-size 1 --ranks 1 --steps 100000 >/dev/null 2>&1 &
-for ((i = 0; i < 200 * patience; i++)); do
-    [[ ! -s state ]] || break
-    sleep 0.05
+# Steps count on.
+[[ $(tail -n 1 out) == 3,14,* ]] || complain "steps are not counted on: $(tail -n 1 out)"
+
+# The remainder of an epoch, by other ranks and batches, and what came before it: each token once.
+certify=(--shards 'mixed/*' --seq-len 8 --tail exact --shuffle global --certify --state state)
+while read -r ranks rows epoch; do
+    run 0 "${certify[@]}" --ranks "$ranks" --batch-size "$rows" --epoch "$epoch"
+    printf '%s\n' 'state: 72 rows in 15 steps, fetched again with the same checksum' \
+        "epoch ${epoch/-1/0}, 3451 tokens in 4?? windows: 3451 read once, 0 missing, 0 repeated" >wanted
+    # shellcheck disable=SC2053 # a pattern
+    [[ $(<out) == $(<wanted) ]] || complain "resumed by $ranks ranks x $rows rows: $(<out)"
+done <<'END'
+1 1 -1
+3 2 -1
+7 5 0
+2 4 1
+END
+# Other tokens in the shards: neither the checksum nor the certificate holds for what was read.
+mv mixed saved
+cp -r saved mixed
+printf '\1' | dd of=mixed/b_0000.bin bs=1 seek=600 conv=notrunc status=none
+for ((i = 0; i < 3; i++)); do run 0 "${job[@]}" --batch-size 30 --ranks 2 --steps 1; done
+run 0 "${certify[@]}" --ranks 1 --batch-size 1
+rm -r mixed
+mv saved mixed
+run 1 "${certify[@]}" --ranks 1 --batch-size 1
+grep -q '^state: 252 rows in 18 steps, but now their checksum is another$' out || complain "a checksum of other tokens: $(<out)"
+run 2 "${certify[@]}" --ranks 1 --batch-size 1 --seq-len 9
+refused 'cannot be read: No such file' --shards 'mixed/*' --certify --state none/state
+
+# The published rule: a remainder by the same ranks and batches.
+rm -f published_state
+published=(--shards 'mixed/*' --batch-size 2 --seq-len 8 --ranks 4 --state published_state)
+run 0 "${published[@]}" --print-batches --steps 60
+run 1 "${published[@]}" --certify --epoch 0
+grep -q '^state: 480 rows in 60 steps, fetched again with the same checksum$' out || complain "published: $(<out)"
+grep -q '^epoch 0, 3451 tokens in 203 windows: 3248 read once, 203 missing, 0 repeated$' out || complain "published: $(<out)"
+run 1 "${published[@]}" --certify
+grep -q '^epoch 1, .* 203 missing, 0 repeated$' out || complain "published, next: $(<out)"
+
+# Killed at any moment while it appends batches to a file: the file is that of a run that was never killed, row by row.
+job=(--shards 'mixed/*' --seq-len 8 --tail exact --shuffle global --batch-size 3 --ranks 2 --print-batches)
+lives=0 mid_step=0 steps=0 most=2000
+rm -f state
+: >killed
+while ((steps < most && lives < 40)); do
+    PATH=$PWD/none "$lab" "${job[@]}" --state state --steps $((most - steps)) >>killed 2>err &
+    sleep "0.0$((RANDOM % 90 + 10))"
+    kill -9 $! 2>/dev/null
+    wait $! 2>/dev/null
+    [[ ! -s err ]] || complain "killed, then: $(<err)"
+    steps=$(sed -n 's/^tokens_read rows=[0-9]* steps=\([0-9]*\) .*/\1/p' state 2>/dev/null)
+    steps=${steps:-0}
+    (($(stat -c %s killed) == $(sed -n 's/.* output=[0-9:]*-\([0-9]*\) .*/\1/p' state))) || mid_step=$((mid_step + 1))
+    lives=$((lives + 1))
 done
-kill -9 $!
-wait $! 2>/dev/null
-rows=$(sed -n 's/^tokens_read rows=\([0-9]*\) .*/\1/p' state)
-run 0 "${job[@]}" --batch-size 1 --ranks 1 --steps 3
-grep -q "^tokens_read rows=$((rows + 3)) " state || complain "not $rows + 3 rows: $(<state)"
+((steps >= most)) || PATH=$PWD/none "$lab" "${job[@]}" --state state --steps $((most - steps)) >>killed || complain "the last life"
+run 0 "${job[@]}" --steps "$most"
+cmp out killed || complain "killed $lives times, $mid_step of them within a step: other rows"
+echo "killed $lives times, $mid_step of them between printing a step and noting it"
+((lives > 3)) || complain "only $lives lives"
+
+# What others wrote behind the rows stays. A file that is shorter than the state says has lost rows.
+append() { PATH=$PWD/none "$lab" "${job[@]}" --state state --steps 1 >>killed; }
+echo 'a line of another program' >>killed
+cp killed before
+exits 2 append
+says 'another program wrote them'
+cmp killed before || complain "cut what others wrote"
+truncate -s 1000 killed
+exits 2 append
+says 'which now has 1000'
+said=''
 
 # Bad input.
 printf 'abc' >odd.bin
 head -c 1500 mixed/B_0000.bin >cut.bin
 { printf '\x93NUMPY\x01'; } >head.npy
 refused 'needs --shards'
+run 2 --epoch 1 --shards 'mixed/*' --tail exact
+grep -q 'belongs to --certify' err || complain "--epoch alone: $(<err)"
 refused 'no such file' --shards 'none/*.bin'
 refused '3 bytes are no whole number' --shards odd.bin
 refused 'truncated' --shards cut.bin
