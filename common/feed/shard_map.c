@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* All open maps: a signal handler gets no other argument. Simulated ranks are one process, but each has its own copy of this. */
+/* All open maps: a signal handler gets no other argument. Simulated ranks are one process, but each has its own copy of this. Helpers of
+ * several sources open maps at the same time, so the list has a lock; the handler reads it without. */
 static struct shard_map *open_maps;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct shard_map *map_of(const char *address)
 {
@@ -46,30 +49,35 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 void shard_map_open(struct shard_map *map, const struct token_shard *shard)
 {
-    *map = (struct shard_map){ .shard = shard, .fd = token_shard_reopen(shard), .next = open_maps };
+    *map = (struct shard_map){ .shard = shard, .fd = token_shard_reopen(shard) };
     map->memory = mmap(NULL, shard->bytes, PROT_READ, MAP_SHARED, map->fd, 0);
     if (map->memory == MAP_FAILED)
         die(token_shard_status(), "%s: cannot be mapped: %s; raise `ulimit -v`, or read it in another way", shard->path,
             strerror(errno));
     map->tokens = (const char *)map->memory + shard->offset;
+    pthread_mutex_lock(&lock);
     if (!open_maps) {
         struct sigaction action = { .sa_flags = SA_SIGINFO };
         action.sa_sigaction = on_bus_error;
         sigaction(SIGBUS, &action, NULL);
     }
+    map->next = open_maps;
     open_maps = map;
+    pthread_mutex_unlock(&lock);
 }
 
 void shard_map_close(struct shard_map *map)
 {
+    pthread_mutex_lock(&lock);
     struct shard_map **place = &open_maps;
     while (*place != map)
         place = &(*place)->next;
     *place = map->next;
-    munmap(map->memory, map->shard->bytes);
-    close(map->fd);
     if (!open_maps)
         signal(SIGBUS, SIG_DFL);
+    pthread_mutex_unlock(&lock);
+    munmap(map->memory, map->shard->bytes);
+    close(map->fd);
 }
 
 const void *shard_map_at(const struct shard_map *map, uint64_t token)
