@@ -1,9 +1,11 @@
 /* test_window_order.c: test which tokens ranks read: the published rule against its authors' loop, the exact one token by token, shuffles,
  * certificates, and resume with other ranks and batches, also after a kill at any moment. */
+#include "base/files.h"
 #include "base/random.h"
-#include "feed/batch_source.h"
+#include "feed/batch_table.h"
 #include "feed/bijection.h"
 #include "feed/certificate.h"
+#include "feed/epoch_certificate.h"
 #include "feed/reading_state.h"
 #include "feed/shard_make.h"
 #include "support/ending.h"
@@ -12,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -418,6 +421,162 @@ TEST_IN_FOLDER(a_kill_loses_and_repeats_nothing)
     free(glob_text);
     free(path);
     free(whole);
+}
+
+/* Append steps to a table until its state has `steps`. */
+static void append_table(const char *glob_text, const char *table, const char *path, struct window_order o,
+                         uint64_t steps)
+{
+    struct shard_set *set = shard_set_open(glob_text);
+    o.shards = set->count;
+    o.start = set->start;
+    struct window_order resumed = o;
+    const uint64_t done = reading_state_load(path, &resumed, set).steps;
+    FILE *out = fopen(table, "a");
+    batch_table_write(out, set, &o, steps - done, SOURCE_WINDOWED, path);
+    fclose(out);
+    shard_set_close(set);
+}
+
+/* Let a child append its table, and kill it after its n-th call of the kernel. Return whether it ended before; -1 if
+ * this system lets no process trace another. */
+static int killed_at(int n, const char *glob_text, const char *table, const char *path, struct window_order o,
+                     uint64_t steps)
+{
+    const int child = fork();
+    int status;
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(77);
+        raise(SIGSTOP);
+        append_table(glob_text, table, path, o, steps);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status))
+        return -1;
+    for (int i = 0; WIFSTOPPED(status) && i < 2 * n; i++) { /* it stops before and after a call */
+        ptrace(PTRACE_SYSCALL, child, NULL, NULL);
+        waitpid(child, &status, 0);
+    }
+    if (WIFEXITED(status)) {
+        assert_int_equal(WEXITSTATUS(status), 0);
+        return 1;
+    }
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return 0;
+}
+
+/* Killed at each of its calls of the kernel in turn, then resumed: the table is, byte by byte, that of a run that was never killed. */
+TEST_IN_FOLDER(a_table_has_each_row_once_wherever_it_was_killed)
+{
+    enum { STEPS = 2 };
+    char *glob_text = make_set(*state), *path = memory_text("%s/line", (const char *)*state),
+         *table = memory_text("%s/table", (const char *)*state), *whole = memory_text("%s/whole", (const char *)*state);
+    const struct window_order o = { .tail = TAIL_EXACT, .shuffle = SHUFFLE_GLOBAL, .rows = 2, .length = 8, .ranks = 2 };
+    append_table(glob_text, whole, path, o, STEPS);
+    char *wanted = file_read(whole, NULL);
+    int ended = 0, within = 0, n = 1;
+    for (; !ended; n++) {
+        remove(path);
+        remove(table);
+        ended = killed_at(n, glob_text, table, path, o, STEPS);
+        if (ended < 0)
+            skip();
+        char *before = file_read(table, NULL);
+        append_table(glob_text, table, path, o, STEPS);
+        char *now = file_read(table, NULL);
+        assert_string_equal(now, wanted);
+        within += before && *before && !ended;
+        free(before);
+        free(now);
+    }
+    assert_true(n > 50 && within > 20);
+    free(wanted);
+    free(glob_text);
+    free(path);
+    free(table);
+    free(whole);
+}
+
+/* --- certificate of an epoch ------------------------------------------------------------------------------------------ */
+
+struct certified {
+    bool holds;
+    char *text;
+};
+
+static struct certified certify(const struct epoch_request *request)
+{
+    struct certified c = { 0 };
+    size_t size;
+    FILE *out = open_memstream(&c.text, &size);
+    c.holds = epoch_certify(out, request);
+    fclose(out);
+    return c;
+}
+
+/* N ranks with batches of B rows stop after any step, in any epoch; M ranks with batches of B' go on: of every epoch, each token once. */
+TEST_IN_FOLDER(resumed_epochs_are_certified)
+{
+    char *glob_text = make_set(*state), *path = memory_text("%s/line", (const char *)*state);
+    struct shard_set *set = shard_set_open(glob_text);
+    struct random random;
+    random_seed(&random, 7);
+    for (int trial = 0; trial < 100; trial++) {
+        struct window_order o = { .tail = TAIL_EXACT,
+                                  .shuffle = (enum row_shuffle)random_below(&random, 3),
+                                  .seed = random_below(&random, 1000),
+                                  .length = trial % 10 ? 1 + random_below(&random, 40) : 2000, /* more than an epoch */
+                                  .rows = 1 + random_below(&random, 20),
+                                  .ranks = 1 + random_below(&random, 7),
+                                  .shards = set->count,
+                                  .start = set->start };
+        const uint64_t steps = 1 + random_below(&random, 4); /* each waits for the disk */
+        remove(path);
+        FILE *nowhere = fopen("/dev/null", "w");
+        struct window_order read = o;
+        batch_table_write(nowhere, set, &read, steps, SOURCE_WINDOWED, path);
+        fclose(nowhere);
+        o.ranks = 1 + random_below(&random, 7); /* M */
+        o.rows = 1 + random_below(&random, 5);  /* B' */
+        for (int epoch = EPOCH_NEXT; epoch < 3; epoch++) {
+            const struct certified c = certify(&(struct epoch_request){ .set = set,
+                                                                        .order = o,
+                                                                        .way = (enum source_way)(trial % SOURCE_VIEWS),
+                                                                        .epoch = epoch,
+                                                                        .state_path = path });
+            if (!c.holds)
+                fail_msg("trial %d, epoch %d: %s", trial, epoch, c.text);
+            assert_holds(c.text, "921 read once, 0 missing, 0 repeated");
+            free(c.text);
+        }
+    }
+    shard_set_close(set);
+    free(glob_text);
+    free(path);
+}
+
+/* Rows that a state claims to have read, with another checksum than theirs. */
+TEST_IN_FOLDER(a_state_with_another_checksum_is_found)
+{
+    char *glob_text = make_set(*state), *path = memory_text("%s/line", (const char *)*state);
+    struct shard_set *set = shard_set_open(glob_text);
+    const struct window_order o = {
+        .tail = TAIL_EXACT, .rows = 2, .length = 10, .ranks = 2, .shards = set->count, .start = set->start
+    };
+    const struct reading_state claimed = { .rows = 8, .steps = 2, .checksum = 1 };
+    reading_state_save(path, &claimed, &o, set);
+    const struct certified c = certify(&(struct epoch_request){
+        .set = set, .order = o, .way = SOURCE_BLOCKS, .epoch = EPOCH_NEXT, .state_path = path });
+    assert_false(c.holds);
+    assert_holds(c.text, "state: 8 rows in 2 steps, but now their checksum is another");
+    assert_holds(c.text, "921 read once, 0 missing, 0 repeated");
+    free(c.text);
+    shard_set_close(set);
+    free(glob_text);
+    free(path);
 }
 
 struct resumed {
