@@ -1,6 +1,7 @@
 /* test_token_shards.c: test the formats of shards, files that are none, ways to read them, and shards that change while they are read. */
 #include "base/random.h"
 #include "feed/batch_source.h"
+#include "feed/ladder.h"
 #include "feed/shard_make.h"
 #include "feed/shard_map.h"
 #include "feed/shard_read.h"
@@ -11,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* Write bytes into a new file of the folder, and return its path. */
@@ -278,7 +280,7 @@ TEST_IN_FOLDER(all_ways_give_the_same_tokens)
     free(wide);
 }
 
-/* After the start, ways that allocate once allocate no more. */
+/* After the start, ways that allocate once allocate no more, by the source's own count. */
 TEST_IN_FOLDER(later_ways_allocate_nothing)
 {
     char *path = shard_of(state, "a.bin", SHARD_PLAIN, 5000);
@@ -300,6 +302,77 @@ TEST_IN_FOLDER(later_ways_allocate_nothing)
     }
     shard_set_close(set);
     free(path);
+}
+
+/* Calls of the allocators by our code, of all threads (-Wl,--wrap): also those that a source does not count. What the C library takes for
+ * itself, such as the buffer of a FILE, is not seen. */
+static _Atomic int taken;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes)
+{
+    taken++;
+    return __real_malloc(bytes);
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+    taken++;
+    return __real_calloc(count, size);
+}
+
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    taken++;
+    return __real_realloc(memory, bytes);
+}
+
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    taken++;
+    return __real_aligned_alloc(alignment, bytes);
+}
+
+/* The source's count is that of the allocators, from the second batch on, also where a rank goes on to another shard and back. */
+TEST_IN_FOLDER(no_allocation_is_left_out)
+{
+    enum { BATCHES = 40 };
+    free(shard_of(state, "a.bin", SHARD_PLAIN, 200));
+    free(shard_of(state, "b.bin", SHARD_PLAIN, 300));
+    char *all = memory_text("%s/*.bin", (const char *)*state);
+    struct shard_set *set = shard_set_open(all);
+    for (int tail = TAIL_PUBLISHED; tail <= TAIL_EXACT; tail++)
+        for (int way = 0; way < SOURCE_WAYS; way++) {
+            const struct window_order o = { .tail = (enum tail_rule)tail,
+                                            .shuffle = tail == TAIL_EXACT ? SHUFFLE_GLOBAL : SHUFFLE_NONE,
+                                            .rows = 2,
+                                            .length = 16,
+                                            .ranks = 1,
+                                            .shards = set->count,
+                                            .start = set->start };
+            struct batch_source *source = batch_source_open(
+                &(struct source_settings){ .set = set, .order = o, .way = (enum source_way)way, .width = 4 });
+            batch_source_next(source);
+            batch_source_settle(source);
+            const int before = taken;
+            for (int i = 0; i < BATCHES; i++)
+                batch_source_next(source);
+            batch_source_settle(source);
+            assert_int_equal(taken - before, way == SOURCE_MAPPED   ? 2 * BATCHES
+                                             : way <= SOURCE_BLOCKS ? 3 * BATCHES
+                                                                    : 0);
+            assert_int_equal(batch_source_counts(source).allocations, (taken - before) / BATCHES * (BATCHES + 1));
+            batch_source_close(source);
+        }
+    shard_set_close(set);
+    free(all);
 }
 
 static void open_set(const void *glob_text)
@@ -429,7 +502,17 @@ TEST_IN_FOLDER(a_bad_block_ends_the_program_in_one_line)
     free(path);
 }
 
-/* Pages of a file just written are cached; those that the kernel is asked to drop are not, where it can. */
+/* Return whether files of this folder are on a disk. A file system in memory (tmpfs, ramfs) or in other layers may keep each page. */
+static bool is_on_disk(const char *folder)
+{
+    static const unsigned types[] = { 0xef53, 0x58465342, 0x9123683e }; /* ext, XFS, Btrfs */
+    struct statfs now;
+    assert_int_equal(statfs(folder, &now), 0);
+    const unsigned type = (unsigned)now.f_type;
+    return type == types[0] || type == types[1] || type == types[2];
+}
+
+/* Pages of a file just written are cached. Those that the kernel is asked to drop are not, and come back when the file is read. */
 TEST_IN_FOLDER(cached_pages_are_counted)
 {
     char *path = shard_of(state, "a.bin", SHARD_PLAIN, CHANGING);
@@ -441,5 +524,23 @@ TEST_IN_FOLDER(cached_pages_are_counted)
     assert_int_equal(pages.cached, pages.all);
     shard_map_close(&map);
     token_shard_close(&shard);
+    struct shard_set *set = shard_set_open(path);
+    assert_true(ladder_cache(set) == 1);
+    const double kept = ladder_evict(set);
+    if (is_on_disk(*state))
+        assert_true(kept < 0.05);
+    else if (kept > 0.05)
+        print_message("this file system keeps %.0f %% of pages that it is asked to drop\n", 100 * kept);
+    assert_true(ladder_cache(set) == 1);
+    struct shard_map reader;
+    shard_map_open(&reader, &set->shard[0]);
+    uint32_t sum = 0;
+    for (uint64_t i = 0; i < CHANGING; i += 512)
+        sum += *(const uint16_t *)shard_map_at(&reader, i);
+    assert_true(sum > 0);
+    const double mapped = ladder_evict(set); /* a mapped page that was touched stays */
+    assert_true(mapped == 1);
+    shard_map_close(&reader);
+    shard_set_close(set);
     free(path);
 }
