@@ -46,7 +46,7 @@ void feed_close(struct feed *feed);
 /* Begin a case, at the first batch: all cases of a round train on the same tokens. */
 void feed_begin(struct feed *feed, const struct options *o);
 
-/* Return the next batch as tokens; make it a batch for the model: its classes are the tokens that follow its rows. */
+/* Return the next batch as tokens; copy them into the model's buffer as its batch: its classes are the tokens that follow its rows. */
 struct token_pair feed_next(struct feed *feed);
 const struct batch *feed_batch(struct feed *feed, struct token_pair tokens);
 

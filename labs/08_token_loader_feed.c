@@ -245,7 +245,9 @@ struct token_pair feed_next(struct feed *f)
     return batch_source_next(f->source);
 }
 
-/* The model's vocabulary and classes are smaller than the tokens', so it takes their remainders. */
+/* Write the tokens x, and the last y of each row, into the model's own buffer, from which they reach the device. The model's vocabulary and
+ * classes are smaller than the tokens', so it takes their remainders. So each token is copied here in all ways alike, those of views, too:
+ * this is a part of forward, not of data, and no difference between ways. Only batch_source_next() differs. */
 const struct batch *feed_batch(struct feed *f, struct token_pair pair)
 {
     const struct transformer_settings *model = &f->o.model.of.transformer;

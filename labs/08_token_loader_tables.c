@@ -176,12 +176,13 @@ static uint32_t *documents_of(const struct shard_set *set, uint64_t length, uint
     uint32_t *document = memory_new(rows, sizeof *document), now = 0;
     uint64_t position = 0;
     for (int i = 0; i < set->count; i++) {
+        const uint32_t begin = token_shard_document(set->shard[i].format);
         struct shard_map map;
         shard_map_open(&map, &set->shard[i]);
         for (uint64_t t = 0; t < set->shard[i].tokens; t++, position++) {
             const void *token = shard_map_at(&map, t);
             const uint32_t value = set->width == 2 ? *(const uint16_t *)token : *(const uint32_t *)token;
-            now += value == TOKEN_DOCUMENT;
+            now += value == begin;
             if (position % length == 0)
                 document[position / length] = now;
         }
@@ -190,7 +191,8 @@ static uint32_t *documents_of(const struct shard_set *set, uint64_t length, uint
     return document;
 }
 
-/* Quality of a shuffle: mean distance of rows read one after the other (1: independent rows), and the share of pairs from one document. */
+/* Quality of a shuffle: mean distance of rows read one after the other (1: independent rows), and the share of pairs from one document. NaN
+ * if no document begins before the last row, because the shards have another vocabulary (token_shard_document). */
 struct quality {
     double distance, together;
 };
@@ -203,7 +205,9 @@ static struct quality quality_of(const struct window_order *o, const uint32_t *d
         q.distance += (double)(a > b ? a - b : b - a);
         q.together += document[a] == document[b];
     }
-    return (struct quality){ q.distance / (double)(rows - 1) / ((double)rows / 3), q.together / (double)(rows - 1) };
+    const bool has_documents = document[rows - 1] > 0;
+    return (struct quality){ q.distance / (double)(rows - 1) / ((double)rows / 3),
+                             has_documents ? q.together / (double)(rows - 1) : (double)NAN };
 }
 
 static void judge_shuffles(struct lab *lab, const struct options *base, struct csv *csv)

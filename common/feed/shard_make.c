@@ -63,6 +63,7 @@ uint64_t shard_make_most(enum shard_format format)
 void shard_make(FILE *out, const struct shard_recipe *r)
 {
     const uint32_t range = r->vocab / 64 > 0 ? r->vocab / 64 : 1;
+    const uint32_t document = token_shard_document(r->format);
     uint32_t topic = 0;
     bool begins = true;
     shard_make_header(out, r->format, r->tokens);
@@ -71,7 +72,7 @@ void shard_make(FILE *out, const struct shard_recipe *r)
         const uint32_t low = (uint32_t)draw, high = (uint32_t)(draw >> 32);
         if (begins)
             topic = high % (r->vocab - range + 1);
-        uint32_t token = begins ? TOKEN_DOCUMENT : low % 2 ? topic + high % range : high % r->vocab;
+        uint32_t token = begins ? document : low % 2 ? topic + high % range : high % r->vocab;
         shard_make_token(out, r->format, token);
         begins = !begins && (uint64_t)(low >> 1) * r->document < UINT64_C(1) << 31;
     }

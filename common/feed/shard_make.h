@@ -14,7 +14,7 @@ struct shard_recipe {
     uint64_t tokens;   /* of the shard */
     uint64_t seed;     /* of this shard */
     uint32_t vocab;    /* tokens are below this, */
-    uint32_t document; /* but documents begin with TOKEN_DOCUMENT; they are so long on average */
+    uint32_t document; /* but documents begin with token_shard_document(); they are so long on average */
 };
 
 /* Write a shard into an open file. Documents have geometrically distributed lengths; the last one may go on in no other shard. Half of a

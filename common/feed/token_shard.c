@@ -19,6 +19,11 @@ struct beginning {
     size_t count;
 };
 
+uint32_t token_shard_document(enum shard_format format)
+{
+    return format == SHARD_LLMC_32 ? TOKEN_DOCUMENT_LLAMA : TOKEN_DOCUMENT;
+}
+
 enum status token_shard_status(void)
 {
     return die_rank() ? STATUS_WRONG : STATUS_USAGE;

@@ -18,8 +18,8 @@
 
 enum shard_format { SHARD_PLAIN, SHARD_LLMC_16, SHARD_LLMC_32, SHARD_NPY_16, SHARD_NPY_32 };
 
-/* Documents begin with this token in GPT-2's vocabulary ("<|endoftext|>"). */
-enum { TOKEN_DOCUMENT = 50256 };
+/* Documents begin with the first token in GPT-2's vocabulary ("<|endoftext|>"), with the second one in Llama 3's ("<|begin_of_text|>"). */
+enum { TOKEN_DOCUMENT = 50256, TOKEN_DOCUMENT_LLAMA = 128000 };
 
 /* Header of llm.c, in int32. */
 enum {
@@ -43,6 +43,10 @@ struct token_shard {
 /* Examine a file. Close the shard. */
 struct token_shard token_shard_open(const char *path);
 void token_shard_close(struct token_shard *shard);
+
+/* Return the token with which documents begin in shards of this format: Llama 3's behind llm.c's header for that model. Other formats do
+ * not tell their vocabulary; GPT-2's is assumed. */
+uint32_t token_shard_document(enum shard_format format);
 
 /* Return the exit status of a program that cannot read its shards. In a rank it is STATUS_WRONG, because only the first rank prints the
  * message of a STATUS_USAGE (die.h), and other ranks may be able to read theirs. */

@@ -4,7 +4,7 @@
  *     build/bin/make_shards --out /tmp/tokens --text README.md --text CHANGELOG.md --format llmc16
  *
  * Without --text, tokens are drawn by seed. With --text, a token is a byte of the texts, one after the other, 0 … 255. Documents, and
- * each text is one, begin with token 50256. The shards are DIR/NAME_0000.bin and so on (.npy for NumPy's format), and have equally many
+ * each text is one, begin with token 50256, with --format llmc32 with Llama 3's 128000. The shards are DIR/NAME_0000.bin and so on (.npy for NumPy's format), and have equally many
  * tokens, the last one of texts what is left. The same flags write the same bytes on every machine. */
 #include "base/die.h"
 #include "base/files.h"
@@ -69,20 +69,20 @@ static void make_seeded(const struct settings *s)
     }
 }
 
-/* All texts as one, each behind TOKEN_DOCUMENT. */
+/* All texts as one, each behind the token with which documents begin. */
 struct text {
-    uint16_t *token;
+    uint32_t *token;
     uint64_t count;
 };
 
-static void add_text(struct text *all, const char *path)
+static void add_text(struct text *all, enum shard_format format, const char *path)
 {
     size_t size;
     char *bytes = file_read(path, &size);
     if (!bytes)
         die(STATUS_USAGE, "--text %s: cannot be read: %s", path, strerror(errno));
     all->token = memory_grow(all->token, (all->count + size + 1) * sizeof *all->token);
-    all->token[all->count++] = TOKEN_DOCUMENT;
+    all->token[all->count++] = token_shard_document(format);
     for (size_t i = 0; i < size; i++)
         all->token[all->count++] = (unsigned char)bytes[i];
     free(bytes);
@@ -92,7 +92,7 @@ static void make_from_texts(const struct settings *s)
 {
     struct text all = { 0 };
     for (int i = 0; i < s->texts.count; i++)
-        add_text(&all, s->texts.text[i]);
+        add_text(&all, (enum shard_format)s->format, s->texts.text[i]);
     const uint64_t most = (uint64_t)s->tokens;
     for (uint64_t done = 0, shard = 0; done < all.count; done += most, shard++) {
         const uint64_t count = all.count - done < most ? all.count - done : most;
