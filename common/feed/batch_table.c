@@ -47,22 +47,18 @@ static struct output_place place_now(FILE *out)
     return (struct output_place){ (uint64_t)now.st_dev, (uint64_t)now.st_ino, bytes, bytes };
 }
 
-/* Return whether the bytes behind `end` begin as the table does, or as the rows of this step. */
-static bool is_of_step(FILE *out, uint64_t end, uint64_t step)
+/* Return whether the bytes behind a place begin as this step's rows do, or as the table does if it has no step yet. */
+static bool is_of_step(FILE *out, const struct output_place *place, uint64_t step)
 {
-    char *itself = memory_text("/proc/self/fd/%d", fileno(out)), *row = memory_text("0,%" PRIu64 ",", step),
-         behind[32] = { 0 };
+    char *itself = memory_text("/proc/self/fd/%d", fileno(out)), behind[32] = { 0 };
+    char *wanted = place->end > place->begin ? memory_text("0,%" PRIu64 ",", step) : memory_text("rank,step,");
     const int fd = open(itself, O_RDONLY | O_CLOEXEC); /* `out` itself may only be written */
-    const ssize_t got = fd < 0 ? -1 : pread(fd, behind, sizeof behind - 1, (off_t)end);
-    const char *begins[] = { "rank,step,", row };
-    bool is_one = false;
-    for (int i = 0; i < 2; i++) {
-        const size_t length = strlen(begins[i]);
-        is_one |= got >= 0 && strncmp(behind, begins[i], (size_t)got < length ? (size_t)got : length) == 0;
-    }
+    const ssize_t got = fd < 0 ? -1 : pread(fd, behind, sizeof behind - 1, (off_t)place->end);
+    const size_t length = strlen(wanted);
+    const bool is_one = got >= 0 && strncmp(behind, wanted, (size_t)got < length ? (size_t)got : length) == 0;
     if (fd >= 0)
         close(fd);
-    free(row);
+    free(wanted);
     free(itself);
     return is_one;
 }
@@ -81,7 +77,7 @@ static void go_on(FILE *out, const char *state_path, struct reading_state *state
             "--state %s: %" PRIu64 " bytes of batches were written to this output, which now has %" PRIu64
             "; remove both to begin anew, or write to a new file",
             state_path, was.end, now.end);
-    if (now.end > was.end && !is_of_step(out, was.end, state->steps))
+    if (now.end > was.end && !is_of_step(out, &was, state->steps))
         die(STATUS_USAGE,
             "--state %s: behind byte %" PRIu64 " of this output stand no rows of step %" PRIu64
             "; another program wrote them: write to a new file",
