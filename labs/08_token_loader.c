@@ -133,7 +133,7 @@ static void refuse(const struct options *o)
             "--state %s: belongs to --print-batches and --certify; a case trains on the same tokens in each round",
             o->state);
     if (o->epoch != EPOCH_NEXT)
-        die(STATUS_USAGE, "--epoch %d: belongs to --certify", o->epoch);
+        die(STATUS_USAGE, "--epoch %d: belongs to --certify; add that, or leave it out", o->epoch);
     refuse_shards(o);
 }
 

@@ -92,6 +92,8 @@ bool instead(const struct options *base, FILE *out)
 {
     if ((!base->print_batches && !base->certify) || !out)
         return base->print_batches || base->certify;
+    if (!base->certify && base->epoch != EPOCH_NEXT)
+        die(STATUS_USAGE, "--epoch %d: belongs to --certify; --print-batches begins at --state", base->epoch);
     if (!base->shards)
         die(STATUS_USAGE, "%s needs --shards 'GLOB'; build/bin/make_shards makes some",
             base->certify ? "--certify" : "--print-batches");

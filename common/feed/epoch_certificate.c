@@ -241,7 +241,8 @@ static struct reading_state load(const struct epoch_request *request)
     if (!request->state_path)
         return (struct reading_state){ 0 };
     if (access(request->state_path, R_OK) != 0)
-        die(STATUS_USAGE, "--state %s: cannot be read: %s", request->state_path, strerror(errno));
+        die(STATUS_USAGE, "--state %s: cannot be read: %s; leave it out to certify a whole epoch", request->state_path,
+            strerror(errno));
     return reading_state_load(request->state_path, &o, request->set);
 }
 
