@@ -4,8 +4,9 @@
  *     build/bin/make_shards --out /tmp/tokens --text README.md --text CHANGELOG.md --format llmc16
  *
  * Without --text, tokens are drawn by seed. With --text, a token is a byte of the texts, one after the other, 0 … 255. Documents, and
- * each text is one, begin with token 50256, with --format llmc32 with Llama 3's 128000. The shards are DIR/NAME_0000.bin and so on (.npy for NumPy's format), and have equally many
- * tokens, the last one of texts what is left. The same flags write the same bytes on every machine. */
+ * each text is one, begin with token 50256 (GPT-2), or 128000 (Llama 3) if --format is llmc32. The shards are DIR/NAME_0000.bin and so on
+ * (.npy for NumPy's format), and have equally many tokens, the last one of texts what is left. The same flags write the same bytes on
+ * every machine. */
 #include "base/die.h"
 #include "base/files.h"
 #include "base/memory.h"
