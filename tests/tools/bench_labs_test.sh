@@ -140,7 +140,7 @@ test_twelve()
 {
     OPENBLAS_CORETYPE=Haswell run --torch ./beside
     expect "starts" 12 "$(column results/bench.csv starts | sort -u)"
-    expect "starts of PyTorch" "12 start beside kept Haswell"$'\n'"12 start beside theirs " "$(sort starts | uniq -c | sed 's/^ *//')"
+    expect "starts of PyTorch" "12 start beside kept "$'\n'"12 start beside theirs " "$(sort starts | uniq -c | sed 's/^ *//')"
     expect "starts of labs" "$(for question in $questions; do echo "ours ${question%,*}"; done | sort | uniq -c | awk '{ print 12 * $1, $3 }')" \
         "$(grep '^ours' order | sort | uniq -c | awk '{ print $1, $3 }')"
 }
@@ -199,12 +199,14 @@ test_two()
     fake_torch wheel "ready PyTorch 2.15.0, MKL 2024.2 (its own kernel), gloo" 'echo "$line,$parameters,80"'
     OPENBLAS_CORETYPE=Haswell run --rounds 1 --system ./system --torch ./wheel
     expect "rows of two" "$(wanted_names "PyTorch 1.13.1" "PyTorch 2.15.0")" "$(rows | cut -d, -f1)"
-    expect "environments" "$(printf 'start %s\n' "system theirs " "system kept Haswell" "wheel theirs " "wheel kept Haswell" | sort)" "$(sort starts)" # they start at once
+    expect "environments" "$(printf 'start %s\n' "system theirs " "system kept Haswell" "wheel theirs " "wheel kept " | sort)" "$(sort starts)" # they start at once
     wanted="PyTorch 1.13.1, OpenBLAS 0.3.21 Zen
 PyTorch 1.13.1, OpenBLAS 0.3.21 Zen, OPENBLAS_CORETYPE=Haswell, pages kept
 PyTorch 2.15.0, MKL 2024.2 (its own kernel)
-PyTorch 2.15.0, MKL 2024.2 (its own kernel), OPENBLAS_CORETYPE=Haswell, pages kept"
+PyTorch 2.15.0, MKL 2024.2 (its own kernel), pages kept"
     expect "what is beside" "$wanted" "$(column results/bench.csv beside | sort -u)"
+    says "PyTorch 1.13.1, OpenBLAS 0.3.21 Zen, gloo, tuned: our kernel, pages kept"
+    says "PyTorch 2.15.0, MKL 2024.2 (its own kernel), gloo, tuned: pages kept"
     expect "what the head names" "$wanted" "$(sed -n 's/^# torch: //p' results/bench.csv)"
     OPENBLAS_CORETYPE=Haswell run --rounds 1 --system ./system --torch ./system
     says "./system has the same PyTorch as ./system, which takes part once"

@@ -24,7 +24,8 @@ enum { PYTHONS = sizeof pythons / sizeof *pythons };
 /* One PyTorch program. */
 struct peer {
     const char *python;
-    bool is_tuned; /* our kernel, pages kept */
+    bool is_tuned;         /* pages kept, and our kernel if it can take that */
+    bool takes_our_kernel; /* its BLAS is OpenBLAS; another one ignores the setting */
     struct reference reference;
     bool is_gone;    /* cannot be started */
     char *name;      /* such as "PyTorch 2.15.0, tuned" */
@@ -102,12 +103,18 @@ static char *our_kernel(void)
     return kernel && *kernel ? memory_text("OPENBLAS_CORETYPE=%s", kernel) : NULL;
 }
 
+/* Return our kernel as a setting if this peer is given it, NULL otherwise. Free it. */
+static char *kernel_for(const struct peer *peer)
+{
+    return peer->is_tuned && peer->takes_our_kernel ? our_kernel() : NULL;
+}
+
 /* Start a PyTorch program: a tuned one with our choices in its environment, the other one without. */
 static void start_peer(struct peer *peer)
 {
     static const char *const keeping_pages[] = { "MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=17179869184",
                                                  "MALLOC_TOP_PAD_=268435456", "MALLOC_ARENA_MAX=1" };
-    char *words[REFERENCE_WORDS_MOST] = { 0 }, *kernel = peer->is_tuned ? our_kernel() : NULL;
+    char *words[REFERENCE_WORDS_MOST] = { 0 }, *kernel = kernel_for(peer);
     int count = 0;
     if (peer->is_tuned)
         words[count++] = memory_text("env");
@@ -161,18 +168,20 @@ static void name_peer(struct peer *peer)
     const char *about = peer->reference.about;
     int version = (int)strcspn(about, ","), blas = version + (about[version] ? 1 : 0);
     blas += (int)strcspn(about + blas, ",");
-    char *kernel = peer->is_tuned ? our_kernel() : NULL;
+    char *kernel = kernel_for(peer);
     peer->name = memory_text("%.*s%s", version, about, peer->is_tuned ? ", tuned" : "");
     peer->beside = memory_text("%.*s%s%s%s", blas, about, kernel ? ", " : "", kernel ? kernel : "",
                                peer->is_tuned ? ", pages kept" : "");
     free(kernel);
 }
 
-/* Add a peer if its program starts. Otherwise print the reason and return false. */
-static bool add_peer(struct contest *c, const char *python, bool is_tuned)
+/* Add a peer if its program starts. Otherwise print the reason and return false. `plain`: the same program, not tuned; NULL: this is it. */
+static bool add_peer(struct contest *c, const char *python, const struct peer *plain)
 {
     struct peer *peer = &c->peer[c->peers];
-    *peer = (struct peer){ .python = python, .is_tuned = is_tuned };
+    *peer = (struct peer){ .python = python,
+                           .is_tuned = plain != NULL,
+                           .takes_our_kernel = plain && strstr(plain->beside, "OpenBLAS") };
     start_peer(peer);
     if (peer->is_gone) {
         printf("%s: %s\n", python, peer->reference.lacks);
@@ -188,7 +197,10 @@ static bool add_peer(struct contest *c, const char *python, bool is_tuned)
             return false;
         }
     peer->seconds = memory_new((size_t)(c->cases * c->starts), sizeof *peer->seconds);
-    printf("beside %s%s\n", peer->reference.about, is_tuned ? ", tuned: our kernel, pages kept" : "");
+    char *kernel = kernel_for(peer);
+    printf("beside %s%s%s%s\n", peer->reference.about, plain ? ", tuned: " : "", kernel ? "our kernel, " : "",
+           plain ? "pages kept" : "");
+    free(kernel);
     rows_tell(&c->bench->rows, "torch", peer->beside);
     c->peers++;
     return true;
@@ -196,9 +208,9 @@ static bool add_peer(struct contest *c, const char *python, bool is_tuned)
 
 static bool add_python(struct contest *c, const char *python)
 {
-    if (!add_peer(c, python, false))
+    if (!add_peer(c, python, NULL))
         return false;
-    add_peer(c, python, true);
+    add_peer(c, python, &c->peer[c->peers - 1]);
     return true;
 }
 

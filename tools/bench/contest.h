@@ -2,9 +2,9 @@
  * them skipped, mean of the slowest rank.
  *
  * The system's PyTorch takes part, and that of --torch beside it. Each takes part twice: as it is, and tuned by its environment:
- * with the OpenBLAS kernel that our labs use, and with pages kept. MKL, which the wheels for x86-64 contain, chooses its kernel
- * itself and ignores ours. With malloc's defaults a step may need new pages from the kernel for memory that the step before
- * returned; with pages kept, only arithmetic and messages are compared.
+ * with pages kept and, if its BLAS is OpenBLAS, with the kernel that our labs use. MKL, which the wheels for x86-64 contain, ignores
+ * that setting, so a PyTorch with MKL is tuned by pages alone. With malloc's defaults a step may need new pages from the kernel for
+ * memory that the step before returned; with pages kept, only arithmetic and messages are compared.
  *
  * A start begins new PyTorch programs and then runs every case once in each program; our lab is a new process for each case. Only
  * one program runs at a time: the PyTorch processes sleep until asked. */
