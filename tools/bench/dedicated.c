@@ -1,5 +1,5 @@
 /* Simulated dedicated cores (--backend sim) against real ones: each lab with two ranks, once on this machine's cores and once on
- * simulated copies of a core, in turns. Local work, waiting and transfer are compared apart: in a sum errors could cancel. The
+ * simulated copies of a core, in turns. Data, local work, waiting and transfer are compared apart: in a sum errors could cancel. The
  * simulation measures local work on this machine, too, and its messages cost what an all-reduce of two real ranks takes here. So
  * equal local times and transfers show consistency; only the waiting is predicted.
  *
@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SCRATCH_BYTES = 64 << 20, CASES = 2, PHASES = 3, SIDES = 2, RANKS = 2 };
+enum { SCRATCH_BYTES = 128 << 20 /* shards of lab 08 and tables */, CASES = 2, PHASES = 4, SIDES = 2, RANKS = 2 };
 
 /* Each lab's reference case, and one in which its fault acts. */
 static const struct pairing {
@@ -37,8 +37,12 @@ static const struct pairing {
     { "04_small_work", { "weak_ws4", "small_ws4" } },
     { "05_token_skew", { "fixed_sample_ws4", "variable_sample_ws4" } },
     { "06_ring_allreduce", { "baseline", "by_gather" } },
+    { "07_triage", { "baseline", "memory_fp32" } }, /* real ranks share the memory, simulated ones do not */
+    { "08_token_loader", { "views", "slow_disk" } },
+    { "09_ddp_inside", { "baseline", "per_tensor" } },
+    { "10_memory", { "baseline", "zero3" } },
 };
-static const char *const phases[PHASES] = { "local", "wait", "transfer" };
+static const char *const phases[PHASES] = { "local", "wait", "transfer", "data" };
 
 /* A phase shorter than this share of the step says nothing of the simulation: it has noise alone. */
 static const double least_share = 0.02;
