@@ -118,7 +118,7 @@ char *dedicated_cores_write(const char *folder, const char *name, const struct d
             "     For: %s.\n"
             "     Up to %d ranks, and messages up to %.0f bytes, which were measured. -->\n"
             "<platform version=\"4.1\">\n  <config>\n%s",
-            membus ? "One host: its ranks share what so many cores take from memory."
+            membus ? "One host: ranks that compute share the speed of so many cores, as if all work waited for memory."
                    : "A host per rank: a copy of this machine's core, with its own caches and memory bus.",
             m.ranges, m.ranges == 1 ? "" : "s", words, ranks, cores->most_bytes, plain_network);
     free(words);
@@ -126,23 +126,23 @@ char *dedicated_cores_write(const char *folder, const char *name, const struct d
     put_factors(file.out, "smpi/bw-factor", &m, m.bandwidth, bandwidth);
     fputs("  </config>\n", file.out);
     if (membus)
-        fprintf(
-            file.out,
-            "  <cluster id=\"dedicated\" prefix=\"host\" suffix=\"\" radical=\"0-0\" speed=\"1Gf\" core=\"%d\"\n"
-            "           bw=\"1GBps\" lat=\"1us\" loopback_bw=\"%.12gBps\" loopback_lat=\"%.12gs\">\n"
-            "    <prop id=\"ranks\" value=\"%d\"/>\n"
-            "    <prop id=\"about\" value=\"%d copies of this machine's core that share what %d take from memory\"/>\n"
-            "  </cluster>\n</platform>\n",
-            membus, bandwidth, latency, ranks, ranks, membus);
+        fprintf(file.out,
+                "  <cluster id=\"dedicated\" prefix=\"host\" suffix=\"\" radical=\"0-0\" speed=\"1Gf\" core=\"%d\"\n"
+                "           bw=\"1GBps\" lat=\"1us\" loopback_bw=\"%.12gBps\" loopback_lat=\"%.12gs\">\n"
+                "    <prop id=\"ranks\" value=\"%d\"/>\n"
+                "    <prop id=\"about\" value=\"%d ranks, of which those that compute share the speed of %d of this "
+                "machine's cores, as if all work waited for memory\"/>\n"
+                "  </cluster>\n</platform>\n",
+                membus, bandwidth, latency, ranks, ranks, membus);
     else
         fprintf(file.out,
                 "  <cluster id=\"dedicated\" prefix=\"core\" suffix=\"\" radical=\"0-%d\" speed=\"1Gf\"\n"
                 "           bw=\"%.12gBps\" lat=\"%.12gs\" loopback_bw=\"1e18Bps\" loopback_lat=\"0s\">\n"
                 "    <prop id=\"about\" value=\"%d cop%s of this machine's core, each with caches and memory bus of "
-                "its own: an upper bound for a real machine of %d such core%s\"/>\n"
+                "its own: no contention for memory\"/>\n"
                 "  </cluster>\n</platform>\n",
                 ranks - 1, bandwidth, latency / 2, /* a message passes two links */
-                ranks, ranks == 1 ? "y" : "ies", ranks, ranks == 1 ? "" : "s");
+                ranks, ranks == 1 ? "y" : "ies");
     char *path = memory_text("%s", file.path);
     file_commit(&file);
     return path;

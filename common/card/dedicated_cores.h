@@ -7,9 +7,9 @@
 /* Return the platform's name in the results: "dedicated-cores", "dedicated-cores-membus2". The caller frees it. */
 char *dedicated_cores_name(int membus);
 
-/* Hosts: `ranks` hosts of one core; or, if `membus` is not 0, one host with `membus` cores, where the ranks share what `membus` cores
- * take from memory. Links: a message costs as much as makes the launch's all-reduce of two ranks, of up to `most_bytes`, take `pair`;
- * NULL for one rank, which sends none. */
+/* Hosts: `ranks` hosts of one core; or, if `membus` is not 0, one host with `membus` cores, whose speed is divided among the ranks that
+ * compute, as if all work waited for memory. Links: a message costs as much as makes the launch's all-reduce of two ranks, of up to
+ * `most_bytes`, take `pair`; NULL for one rank, which sends none. */
 struct dedicated_cores {
     int ranks, membus;
     double most_bytes;

@@ -78,7 +78,7 @@ const struct option_row run_option_rows[] = {
     { "--platform", OPTION_TEXT, AT(platform), 0, 0, "NAME|FILE",
       "simulate a machine of platforms/ or of a SimGrid file" },
     { "--membus", OPTION_INTEGER, AT(membus), 0, RANKS_MOST, "N",
-      "simulated cores share the memory bus of N cores; 0: not shared" },
+      "ranks that compute share the speed of N simulated cores; 0: each has its own" },
     { "--algorithm", OPTION_CHOICE, AT(algorithm), 0, 0, algorithm_words, "all-reduce algorithm under MPI" },
     { "--out", OPTION_TEXT, AT(out), 0, 0, "DIR", "folder of the results" },
     { "--deadline-s", OPTION_NUMBER, AT(deadline_s), 0, 1e6, "S",

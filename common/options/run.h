@@ -46,7 +46,7 @@ struct run {
     int algorithm;        /* enum algorithm: all-reduce algorithm */
     int precision;        /* enum precision: matrix products on a GPU */
     bool share_gpu;       /* ranks share GPUs under NCCL */
-    int membus;           /* dedicated cores share the memory bus of this many cores; 0 = each has its own */
+    int membus;           /* ranks that compute share the speed of so many dedicated cores; 0 = each has its own */
     double deadline_s;    /* seconds without a heartbeat until a run is ended; 0 = timeout of timeouts.h */
     const char *out;      /* folder of all results */
     bool blind;           /* one of the cases runs without its name, as a quiz */
