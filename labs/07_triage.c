@@ -8,7 +8,7 @@
  *                all of it
  *     local    = f + c × B + u + launches + work
  *     launches = operations × dispatch
- *     work     = arithmetic, or bytes / bandwidth where that is longer
+ *     work     = for each operation arithmetic and bytes / bandwidth, which overlap in part (common/model/branch_cost.h)
  *
  *     baseline                       two workers, cheap samples, no branch
  *     data_workers0, _few, _many     each sample waits --sleep-ms, asleep, and is transformed in six rounds
