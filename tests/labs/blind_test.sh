@@ -149,7 +149,7 @@ case $name in
         awk -v suspect="$1" -v column="${2:-2}" '$1 == suspect { print $column }' <(sed -n '/^It was, in/,/^Bound by/p' out)
     }
     causes=()
-    for seed in 3 8; do
+    for seed in 5 8; do # of four seeds, 5 to 8, each leads with another cause
         mixed mix --seed "$seed" </dev/null
         biggest=- most=0
         for suspect in data launches memory compute; do

@@ -117,17 +117,19 @@ test_simulated() # with a single round there is no interval
         "a lab of 4 such steps, against SMPI alone, s$blank" "memory of one of 24 simulated ranks, MB$blank"
 }
 
-# Hidden faults on a machine without noise are found, and their shares.
+# Hidden faults on a machine without noise are found, and their shares. Of four seeds each leads with another cause.
 test_triage()
 {
-    said=$(timeout $((300 * patience)) "$bench" --out results --part triage --rounds 3 --first 7 2>&1 </dev/null) ||
+    said=$(timeout $((300 * patience)) "$bench" --out results --part triage --rounds 4 --first 5 2>&1 </dev/null) ||
         complain "triage: another status than 0"
     [[ $said != *"none: "* ]] || return
-    says "3 of 3 right, 0 wrong, 0 undetermined; 12 of 12 shares within 10 points"
+    says "4 of 4 right, 0 wrong, 0 undetermined; 16 of 16 shares within 10 points" "4 calls of the lab in "
     [[ $(sed '/^#/d' results/triage.csv | head -1) == "machine,seed,data_drawn,data_found,launches_drawn,launches_found,memory_drawn,memory_found,compute_drawn,compute_found,cause,bound_by,right,seconds" ]] ||
         complain "triage.csv has other columns"
-    [[ $(sed '/^#/d' results/triage.csv | cut -d, -f1,2,13 | sed 1d | tr '\n' ' ') == "modelled,7,1 modelled,8,1 modelled,9,1 " ]] ||
+    [[ $(sed '/^#/d' results/triage.csv | cut -d, -f1,2,13 | sed 1d | tr '\n' ' ') == "modelled,5,1 modelled,6,1 modelled,7,1 modelled,8,1 " ]] ||
         complain "triage.csv has other rows" "$(<results/triage.csv)"
+    [[ $(sed '/^#/d' results/triage.csv | cut -d, -f11 | sed 1d | sort | tr '\n' ' ') == "compute data launches memory " ]] ||
+        complain "a cause leads twice" "$(<results/triage.csv)"
 }
 
 # Ranks that fail give no results.
