@@ -93,36 +93,36 @@ static void set_order(struct bound_by *b)
 }
 
 /* Return why the first term is not named, or BOUND_NAMED. */
-static enum bound_reason judge(const struct bound_by *b, const double *x, int rounds, int looks)
+static enum bound_reason judge(const struct bound_by *b, const double *x, int rounds)
 {
-    const double tail = WRONG_MOST / looks;
     if (rounds < 2)
         return BOUND_TOO_SHORT;
-    const struct combination own = lead_of(x, rounds, b->terms, b->first, -1, false, tail);
+    const struct combination own = lead_of(x, rounds, b->terms, b->first, -1, false, WRONG_MOST);
     if (own.mean < LEAST || !is_clear(own))
         return BOUND_NOTHING;
     bool is_ahead = true, is_beyond_excess = true;
     for (int k = 0; k < b->terms; k++) {
         if (k == b->first)
             continue;
-        is_ahead &= is_clear(lead_of(x, rounds, b->terms, b->first, k, false, tail));
-        is_beyond_excess &= b->excess <= PRINTED || is_clear(lead_of(x, rounds, b->terms, b->first, k, true, tail));
+        is_ahead &= is_clear(lead_of(x, rounds, b->terms, b->first, k, false, WRONG_MOST));
+        is_beyond_excess &=
+            b->excess <= PRINTED || is_clear(lead_of(x, rounds, b->terms, b->first, k, true, WRONG_MOST));
     }
     return !is_ahead ? BOUND_NEAR : is_beyond_excess ? BOUND_NAMED : BOUND_OVERLAP;
 }
 
-struct bound_by bound_by_shares(const char *const *name, const double *x, int rounds, int terms, int looks)
+struct bound_by bound_by_shares(const char *const *name, const double *x, int rounds, int terms)
 {
     struct bound_by b = { .terms = terms, .name = name };
     set_shares(&b, x, rounds);
     set_order(&b);
-    b.reason = judge(&b, x, rounds, looks);
+    b.reason = judge(&b, x, rounds);
     const struct combination lead = lead_of(x, rounds, terms, b.first, b.second, b.excess > PRINTED, PER_INTERVAL / 2);
     b.lead = (struct ratio){ lead.mean, lead.mean - lead.half, lead.mean + lead.half };
     return b;
 }
 
-struct bound_by bound_by_changes(const struct change *changes, int terms, const double *step, int rounds, int looks,
+struct bound_by bound_by_changes(const struct change *changes, int terms, const double *step, int rounds,
                                  const char **name)
 {
     double *x = memory_new((size_t)rounds * (size_t)terms, sizeof *x);
@@ -131,7 +131,7 @@ struct bound_by bound_by_changes(const struct change *changes, int terms, const 
         for (int r = 0; r < rounds; r++)
             x[r * terms + k] = changes[k].factor * (changes[k].before[r] - changes[k].after[r]) / step[r];
     }
-    const struct bound_by b = bound_by_shares(name, x, rounds, terms, looks);
+    const struct bound_by b = bound_by_shares(name, x, rounds, terms);
     free(x);
     return b;
 }

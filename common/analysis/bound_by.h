@@ -63,12 +63,12 @@ struct change {
     const double *before, *after; /* (rounds) */
 };
 
-/* Judge the shares x (rounds, terms) of terms 1 to BOUND_BY_TERMS_MOST, in at least one round. `name` (terms) must outlive the result.
- * `looks`: how many times the caller asks as rounds are added, until a term is named; 1 if once. */
-struct bound_by bound_by_shares(const char *const *name, const double *x, int rounds, int terms, int looks);
+/* Judge the shares x (rounds, terms) of terms 1 to BOUND_BY_TERMS_MOST, in at least one round. `name` (terms) must outlive the
+ * result. The limit of wrong names holds for one verdict: a caller that asks again as rounds are added has more of them. */
+struct bound_by bound_by_shares(const char *const *name, const double *x, int rounds, int terms);
 
 /* Judge the suspects by the changes (terms) to a case with these steps (rounds). `name` (terms) is set from the suspects. */
-struct bound_by bound_by_changes(const struct change *changes, int terms, const double *step, int rounds, int looks,
+struct bound_by bound_by_changes(const struct change *changes, int terms, const double *step, int rounds,
                                  const char **name);
 
 /* Return the name of the term that bounds the step, or "undetermined". */

@@ -105,7 +105,7 @@ struct bound_by split_bound(const struct split_step *of, int rounds)
                 seconds += of[round].term[SPLIT_TRANSFER];
             shares[round * terms + term] = of[round].step > 0 ? seconds / of[round].step : 0;
         }
-    const struct bound_by bound = bound_by_shares(is_together ? together_names : split_names, shares, rounds, terms, 1);
+    const struct bound_by bound = bound_by_shares(is_together ? together_names : split_names, shares, rounds, terms);
     free(shares);
     return bound;
 }

@@ -63,7 +63,7 @@ static struct bound_by judge(const struct report *r, struct verdict *v, int of)
                                      .factor = v->suspect[k].factor,
                                      .before = steps_of(&r->outcomes[v->suspect[k].before], v->rounds),
                                      .after = steps_of(after(r, &v->suspect[k]), v->rounds) };
-    const struct bound_by bound = bound_by_changes(change, v->terms, step, v->rounds, 1, v->name);
+    const struct bound_by bound = bound_by_changes(change, v->terms, step, v->rounds, v->name);
     for (int k = 0; k < v->terms; k++) {
         free((void *)change[k].before);
         free((void *)change[k].after);

@@ -23,7 +23,7 @@ static const char *const names[] = { "data", "launch", "memory", "compute", "wai
 TEST(shares_have_means_and_intervals)
 {
     const double x[] = { 0.62, 0.20, 0.60, 0.24, 0.61, 0.22, 0.61, 0.22 };
-    const struct bound_by b = bound_by_shares(names, x, 4, 2, 1);
+    const struct bound_by b = bound_by_shares(names, x, 4, 2);
     assert_near(b.share[0].value, 0.61, 1e-12);
     /* deviation 0.00816497, over the root of 4, times t(0.975, 3) = 3.182446 */
     assert_near(b.share[0].high - 0.61, 0.0129922, 1e-6);
@@ -41,7 +41,7 @@ TEST(shares_have_means_and_intervals)
 TEST(a_lead_within_the_noise_has_no_name)
 {
     const double x[] = { 0.40, 0.35, 0.30, 0.42, 0.44, 0.30, 0.38, 0.33 };
-    const struct bound_by b = bound_by_shares(names, x, 4, 2, 1);
+    const struct bound_by b = bound_by_shares(names, x, 4, 2);
     assert_int_equal(b.reason, BOUND_NEAR);
     assert_int_equal(b.first, 0);
     assert_int_equal(b.second, 1);
@@ -50,25 +50,24 @@ TEST(a_lead_within_the_noise_has_no_name)
         &b, "data 38 % ± 9, launch 35 % ± 8, rest 27 %: undetermined, as the lead of data over launch is 3 % ± 17");
 }
 
-/* t(0.99, 3) = 4.5407 for one rival and one look; lead 0.10 with a deviation of 0.04 x root of 4 / t is 1.01 or 0.99 times that. */
+/* t(0.99, 3) = 4.5407 for one rival; lead 0.10 with a deviation of 0.04 x root of 4 / t is 1.01 or 0.99 times that. */
 TEST(the_limit_is_student_s)
 {
     for (int i = 0; i < 2; i++) {
         const double deviation = 0.10 * 2 / 4.540703 * (i ? 1.01 : 0.99) * sqrt(3. / 4);
         const double x[] = { 0.5 + deviation, 0.4, 0.5 - deviation, 0.4, 0.5 + deviation, 0.4, 0.5 - deviation, 0.4 };
-        const struct bound_by b = bound_by_shares(names, x, 4, 2, 1), looked = bound_by_shares(names, x, 4, 2, 2);
+        const struct bound_by b = bound_by_shares(names, x, 4, 2);
         assert_int_equal(b.reason, i ? BOUND_NEAR : BOUND_NAMED);
-        assert_int_equal(looked.reason, BOUND_NEAR); /* two looks are two chances to be wrong */
     }
 }
 
 TEST(without_noise_the_largest_is_named)
 {
     const double ahead[] = { 0.2, 0.5, 0.3, 0.2, 0.5, 0.3 }, even[] = { 0.2, 0.4, 0.4, 0.2, 0.4, 0.4 };
-    const struct bound_by b = bound_by_shares(names, ahead, 2, 3, 1), level = bound_by_shares(names, even, 2, 3, 1);
+    const struct bound_by b = bound_by_shares(names, ahead, 2, 3), level = bound_by_shares(names, even, 2, 3);
     assert_sentence(&b, "launch 50 % ± 0, memory 30 % ± 0, data 20 % ± 0: bound by launch");
     assert_int_equal(level.reason, BOUND_NEAR);
-    const struct bound_by alone = bound_by_shares(names, ahead, 1, 3, 1);
+    const struct bound_by alone = bound_by_shares(names, ahead, 1, 3);
     assert_int_equal(alone.reason, BOUND_TOO_SHORT);
     assert_sentence(&alone, "launch 50 %, memory 30 %, data 20 %: undetermined, as a single round shows no noise");
 }
@@ -76,7 +75,7 @@ TEST(without_noise_the_largest_is_named)
 TEST(a_small_share_is_not_named)
 {
     const double x[] = { 0.09, -0.01, 0.09, -0.01 };
-    const struct bound_by b = bound_by_shares(names, x, 2, 2, 1);
+    const struct bound_by b = bound_by_shares(names, x, 2, 2);
     assert_near(b.share[1].value, 0, 0);
     assert_near(b.rest.value, 0.91, 1e-12); /* the printed shares sum to 1 */
     assert_near(b.rest.low, 0.92, 1e-12);
@@ -88,7 +87,7 @@ TEST(a_small_share_is_not_named)
 TEST(time_claimed_twice_decides_nothing)
 {
     const double x[] = { 0.8, 0.7, 0.8, 0.7 };
-    const struct bound_by b = bound_by_shares(names, x, 2, 2, 1);
+    const struct bound_by b = bound_by_shares(names, x, 2, 2);
     assert_near(b.excess, 0.5, 1e-12);
     assert_near(b.share[0].value, 0.8 / 1.5, 1e-12);
     assert_near(b.share[1].value, 0.7 / 1.5, 1e-12);
@@ -98,7 +97,7 @@ TEST(time_claimed_twice_decides_nothing)
     assert_int_equal(b.reason, BOUND_OVERLAP);
     assert_sentence(&b, "data 53 % ± 27, launch 47 % ± 27: undetermined, as two terms claim the same 50 % of the step");
     const double little[] = { 0.8, 0.3, 0.8, 0.3 }; /* the doubtful tenth cannot turn a lead of a half */
-    const struct bound_by clear = bound_by_shares(names, little, 2, 2, 1);
+    const struct bound_by clear = bound_by_shares(names, little, 2, 2);
     assert_int_equal(clear.reason, BOUND_NAMED);
     assert_near(clear.lead.value, 0.4, 1e-12);
 }
@@ -111,7 +110,7 @@ TEST(a_change_is_compared_with_its_own_step)
                                       { "launch", 1, in_memory, no_launch },
                                       { "memory", 2, in_memory, half_bytes } };
     const char *name[3];
-    const struct bound_by b = bound_by_changes(changes, 3, step, 2, 1, name);
+    const struct bound_by b = bound_by_changes(changes, 3, step, 2, name);
     assert_near(b.share[0].value, 4. / 12, 1e-12);
     assert_near(b.share[1].value, 2. / 12, 1e-12);
     assert_near(b.share[2].value, 6. / 12, 1e-12);
@@ -120,7 +119,7 @@ TEST(a_change_is_compared_with_its_own_step)
     const struct change beside[] = { { "data", 1, step, in_memory },
                                      { "launch", 1, step, step },
                                      { "memory", 2, step, step } };
-    const struct bound_by hidden = bound_by_changes(beside, 3, step, 2, 1, name);
+    const struct bound_by hidden = bound_by_changes(beside, 3, step, 2, name);
     assert_near(hidden.rest.value, 8. / 12, 1e-12);
     assert_string_equal(bound_by_name(&hidden), "data");
 }
@@ -163,7 +162,7 @@ static struct bound_by run_job(struct machine *m, const struct job *job, int rou
     struct change changes[TERMS];
     for (int k = 0; k < TERMS; k++)
         changes[k] = (struct change){ names[k], factors[k], k == 0 ? step : in_memory, after[k] };
-    return bound_by_changes(changes, TERMS, step, rounds, 1, name);
+    return bound_by_changes(changes, TERMS, step, rounds, name);
 }
 
 /* Draw shares: of all, `clear` goes to one cause in addition to what the others draw. */
