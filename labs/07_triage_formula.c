@@ -23,8 +23,11 @@ struct worker_loader_plan plan_of(const struct options *o)
 
 int most_workers(const struct options *o)
 {
-    const int most = o->few > o->many ? o->few : o->many;
-    return most > 2 ? most : 2;
+    const int counts[] = { o->few, o->many, (int)o->mix_workers };
+    int most = 2;
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        most = counts[i] > most ? counts[i] : most;
+    return most;
 }
 
 int most_samples(const struct options *o)
@@ -119,7 +122,7 @@ struct worker_queue queue_of(const struct options *o, const struct card *card)
                                   .busy = all > 0 ? on_core / all : 0,
                                   .cores = cores / fmin(o->run.ranks, cores),
                                   .step = cost_at(&cost.passes, workload_work(&o->model, samples_of(o))) + cost.update +
-                                          branch + transfer,
+                                          branch + transfer + o->host_s,
                                   .take = o->workers > 0 ? take_cost(card) : 0,
                                   .slice = card_is_simulated(card) ? 0 : WORKER_QUEUE_SLICE_S,
                                   .is_step_on_core = true };
@@ -139,7 +142,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     worker_queue_steps(&queue, of, steps);
     for (int step = window.warmup; step < steps; step++) {
         load.data += of[step].data / window.measured;
-        load.local += (of[step].rest - transfer) / window.measured;
+        load.local += (of[step].rest - transfer - o->host_s) / window.measured;
     }
     free(of);
     load.host = o->host_s;

@@ -1,6 +1,8 @@
 /* 07_triage_mixture: the case `mixture` of lab 07, a step of a given length that is made of causes in given shares, by the machine card:
  *
- *     data       the step makes its batch, whose samples sleep, or compute where the share is too small for a sleep of each
+ *     data       the step makes its batch, whose samples sleep, or compute where the share is too small for a sleep of each; or workers
+ *                make batches, one in as many steps as there are workers: what the rest of the step leaves of that is the share. So
+ *                parts that take longer than the card says shorten it
  *     launches   a branch of operations on tensors of 16 floats, eager
  *     memory     a branch of large tensors, replayed: few operations and little arithmetic
  *     compute    a branch of tensors in the cache, in one loop; and the products of the model
@@ -125,16 +127,20 @@ void size_mixture(struct options *o, const struct card *card)
         if (o->branch[part].passes == 0)
             o->branch[part].of.kind = BRANCH_NONE;
     }
-    set_delay(o, o->mix_data / 100 * step, card);
-    const struct prediction without = predict(o, card);
-    o->host_s = fmax(0, step - prediction_step(&without));
+    const bool starves = o->workers > 0 && o->mix_data > 0;
+    set_delay(o, starves ? o->workers * step : o->mix_data / 100 * step, card);
+    struct options without = *o;
+    without.from_memory = starves;
+    const struct prediction rest = predict(&without, card);
+    o->host_s = fmax(0, (starves ? 1 - o->mix_data / 100 : 1) * step - prediction_step(&rest));
 }
 
 /* --- what --blind draws -------------------------------------------------------------------------------------------- */
 
 enum { CAUSES = 4 };
-static const char *const flags[] = { "--mix-data",    "--mix-launches", "--mix-memory",
-                                     "--mix-compute", "--mix-steps",    NULL };
+static const char *const flags[] = {
+    "--mix-data", "--mix-launches", "--mix-memory", "--mix-compute", "--mix-steps", "--mix-workers", NULL
+};
 static const char *const suspects[CAUSES] = { "data", "launches", "memory", "compute" };
 static const double most[CAUSES] = { 80, 45, 75,
                                      75 }; /* of operations part of the time is no launch: the rest must hold it */
@@ -177,7 +183,8 @@ static int leading(uint64_t seed)
     return cause[(seed + CAUSES - 1) % CAUSES];
 }
 
-/* Draw one to three causes, the first larger than the others by at least 15 points, and a step as long as 20 to 60 of the model. */
+/* Draw one to three causes, the first larger than the others by at least 15 points, a step as long as 20 to 60 of the model, and who makes
+ * its batches: the step, two workers or four. */
 static void draw(struct options *o, struct random *random)
 {
     int cause[CAUSES];
@@ -201,6 +208,7 @@ static void draw(struct options *o, struct random *random)
         left -= price * percent;
     }
     o->mix_steps = 20 + 10 * random_below(random, 5);
+    o->mix_workers = 2 * random_below(random, 3);
 }
 
 static double share(const struct options *o, const char *suspect)
