@@ -3,9 +3,9 @@
  *
  * They are measured on a file in memory (memfd) for the machine card, and for ladder.csv and crossover.csv on the shards themselves: there
  * the kernel keeps pages in larger pieces, which take fewer page faults. Every turn takes another part of the files, so that its bytes
- * come from where those of a batch come from. In a step, the rank trains between two batches, and what they need leaves the caches: in cases
- * a batch took two to three times as long as operations in a row foretold (two real ranks, AMD EPYC, 2026-11-29). So for the card the rank
- * trains before each operation, and for the other tables it computes as long as the shape says. */
+ * come from where those of a batch come from. In a step, the rank trains between two batches, and what they need leaves the caches. Batches
+ * took 2.5 to 4 times as long as operations in a row foretold (two real ranks, AMD EPYC, 2026-11-29). So for the card the rank trains
+ * before each operation, and for the other tables it computes as long as the shape says. */
 #include "08_token_loader.h"
 
 #include <errno.h>
