@@ -89,7 +89,9 @@ void probe_larger(struct probe *p, double bytes)
         return;
     struct sums *sums = &p->larger;
     sums->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = bytes };
-    sums->sweep = (struct sweep){ .calls = &sums->call, .count = 1, .repeats = 3, .is_unchecked = true };
+    sums->sweep = (struct sweep){
+        .calls = &sums->call, .count = 1, .repeats = 3, .is_unchecked = true, .between = pass, .argument = p
+    };
     sums->bench = sweep_open(p->world, &sums->sweep);
 }
 
