@@ -58,7 +58,7 @@ static const struct option_row rows[] = {
     { "--mix-compute", OPTION_NUMBER, offsetof(struct options, mix_compute), 0, 90, "PCT", "... for arithmetic" },
     { "--mix-steps", OPTION_NUMBER, offsetof(struct options, mix_steps), 1, 10000, "N",
       "mixture: its step, as a multiple of the model's" },
-    { "--mix-workers", OPTION_INTEGER, offsetof(struct options, mix_workers), 0, WORKERS_MOST, "N",
+    { "--mix-workers", OPTION_NUMBER, offsetof(struct options, mix_workers), 0, WORKERS_MOST, "N",
       "mixture: workers that make its batches, too slowly for its share of data" },
     { "--memory-blocks", OPTION_INTEGER, offsetof(struct options, memory_blocks), 1, 1000, "N",
       "memory cases: blocks of five operations" },
@@ -96,7 +96,7 @@ static void memory(struct options *o)
     o->branch[0].of = (struct branch_settings){ .kind = BRANCH_NORM, .blocks = o->memory_blocks,
                                                 .rows = o->memory_rows, .cols = o->memory_cols };
 }
-static void mixture(struct options *o){ work(o, o->mix_workers); o->is_mixture = true; }
+static void mixture(struct options *o){ work(o, (int)o->mix_workers); o->is_mixture = true; }
 static void bf16(struct options *o)   { o->branch[0].of.is_bf16 = true; }
 
 const struct variant variants[] = {
@@ -201,6 +201,8 @@ static void refuse(const struct options *o)
             "--mix-data %g, --mix-launches %g, --mix-memory %g and --mix-compute %g are %g %% of a step; "
             "choose at most 95 in all",
             o->mix_data, o->mix_launches, o->mix_memory, o->mix_compute, sum);
+    if (o->mix_workers > floor(o->mix_workers))
+        die(STATUS_USAGE, "--mix-workers %g: workers are whole; choose %.0f", o->mix_workers, ceil(o->mix_workers));
 }
 
 static struct batch_most own_batches(const struct options *o)

@@ -17,7 +17,7 @@ struct options {
         launch_cols; /* the branch of tiny operations: blocks, passes a step, floats of a sample */
     double mix_data, mix_launches, mix_memory, mix_compute; /* percent of a step in the case mixture */
     double mix_steps;                                       /* its length, in steps of the model alone */
-    int mix_workers;                                        /* that make its batches; 0: the step does */
+    double mix_workers;                                     /* that make its batches, whole; 0: the step does */
     int times;                                              /* size of the larger batch, in usual batches */
     int memory_blocks, memory_rows, memory_cols;            /* the branch of large tensors */
     /* Set by the variants: */

@@ -23,7 +23,7 @@ struct worker_loader_plan plan_of(const struct options *o)
 
 int most_workers(const struct options *o)
 {
-    const int counts[] = { o->few, o->many, o->mix_workers };
+    const int counts[] = { o->few, o->many, (int)o->mix_workers };
     int most = 2;
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         most = counts[i] > most ? counts[i] : most;

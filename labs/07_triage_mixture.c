@@ -208,7 +208,7 @@ static void draw(struct options *o, struct random *random)
         left -= price * percent;
     }
     o->mix_steps = 20 + 10 * random_below(random, 5);
-    o->mix_workers = 2 * (int)random_below(random, 3);
+    o->mix_workers = 2 * random_below(random, 3);
 }
 
 static double share(const struct options *o, const char *suspect)
