@@ -183,8 +183,8 @@ static int leading(uint64_t seed)
     return cause[(seed + CAUSES - 1) % CAUSES];
 }
 
-/* Draw one to three causes, the first larger than the others by at least 15 points, a step as long as 20 to 60 of the model, and who makes
- * its batches: the step, two workers or four. */
+/* Draw one to three causes, the first larger than the others by at least 15 points, a step as long as 20 to 60 of the model, and the
+ * workers that make its batches: none, two or four. */
 static void draw(struct options *o, struct random *random)
 {
     int cause[CAUSES];

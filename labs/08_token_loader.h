@@ -91,8 +91,8 @@ struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
 void parts_files_close(struct parts_files *files); /* NULL: nothing */
 
-/* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little of either after the rank
- * has trained or computed for a while. */
+/* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little of either after the
+ * rank has trained or computed for a while. */
 struct parts_shape {
     struct widths widths;      /* of tokens */
     size_t tokens;             /* of a batch */

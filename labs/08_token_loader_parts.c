@@ -278,14 +278,10 @@ static bool has_rest(const struct parts_shape *shape)
 /* Do what a rank does between `batches` batches. */
 static void rest(const struct parts_shape *shape, double batches)
 {
-    if (!shape->steps) {
+    if (shape->steps)
+        shape_bench_step(shape->steps);
+    else
         world_spin(batches * shape->rest);
-        return;
-    }
-    shape_bench_fetch(shape->steps);
-    shape_bench_passes(shape->steps);
-    shape_bench_update(shape->steps);
-    device_wait();
 }
 
 /* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
@@ -371,11 +367,6 @@ static double token(struct parts_files *files, const struct parts_shape *shape, 
 
 /* --- helper ----------------------------------------------------------------------------------------------------------- */
 
-static void nothing(void *context)
-{
-    (void)context;
-}
-
 /* Return the seconds in which a rank that trains in between takes a finished batch and starts the next one. */
 static double handoff_between_steps(const struct parts_shape *shape)
 {
@@ -385,8 +376,7 @@ static double handoff_between_steps(const struct parts_shape *shape)
     for (int i = 0; i < calls; i++) {
         rest(shape, 1);
         const double begin = world_now();
-        async_helper_end(helper);
-        async_helper_begin(helper, nothing, NULL);
+        handoff_once(helper);
         seconds[i] = world_now() - begin;
     }
     async_helper_close(helper);

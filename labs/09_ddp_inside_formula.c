@@ -119,7 +119,8 @@ static double wire_seconds(const struct options *o, const struct card *card)
                                       : 0;
 }
 
-/* Return what a simulated rank's caches lose to the others, which compute in turns at each start; 0 on real ranks, and on a modelled machine. */
+/* Return what a simulated rank's caches lose to the others, which compute in turns at each start; 0 on real ranks, and on a modelled
+ * machine. */
 static double turns_seconds(const struct schedule *s, const struct card *card)
 {
     const double late_s = card_cost(card, STARTED_LATE_COST), early_s = card_cost(card, STARTED_EARLY_COST),

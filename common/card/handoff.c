@@ -14,6 +14,12 @@ static void nothing(void *context)
     (void)context;
 }
 
+void handoff_once(struct async_helper *helper)
+{
+    async_helper_end(helper);
+    async_helper_begin(helper, nothing, NULL);
+}
+
 /* Write to all numbers, and return their sum. */
 WIDE static uint32_t touch(uint32_t *x, size_t count)
 {
@@ -42,10 +48,8 @@ double handoff_measure(struct async_helper *helper, struct handoff_rest rest, in
     for (int with = 0; with < 2; with++) {
         const double began = world_now();
         for (int i = 0; i < calls; i++) {
-            if (with) {
-                async_helper_end(helper);
-                async_helper_begin(helper, nothing, (void *)0);
-            }
+            if (with)
+                handoff_once(helper);
             rest_a_while(rest, products, touched);
         }
         async_helper_end(helper);

@@ -21,6 +21,9 @@ struct handoff_rest {
     bool has_products; /* it multiplies matrices for those seconds */
 };
 
+/* Take the batch that the helper has finished, and let it begin the next one, which is no work. */
+void handoff_once(struct async_helper *helper);
+
 /* Return the seconds by which handing over `calls` times delays a rank, per call. The helper has nothing to do, but may share the rank's
  * core. */
 double handoff_measure(struct async_helper *helper, struct handoff_rest rest, int calls);

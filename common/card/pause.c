@@ -33,10 +33,7 @@ static double time_step(const struct own_where *where, double pause)
     rest(pause);
     world_barrier(where->together);
     const double began = world_now();
-    shape_bench_fetch(where->steps);
-    shape_bench_passes(where->steps);
-    shape_bench_update(where->steps);
-    device_wait();
+    shape_bench_step(where->steps);
     const double seconds = world_now() - began;
     world_heartbeat(where->together);
     return seconds;

@@ -49,9 +49,8 @@ struct lab_change {
 
 /* A case that --blind makes up: causes and sizes instead of a name. */
 struct lab_draw {
-    const char *name; /* of the case */
-    const char *const
-        *flags; /* the options that draw() sets, all OPTION_NUMBER, NULL-terminated; typed ones stay as typed */
+    const char *name;         /* of the case */
+    const char *const *flags; /* NULL-terminated: options that draw() sets, OPTION_NUMBER; typed ones stay as typed */
     void (*draw)(struct options *options, struct random *random);
     double (*share)(const struct options *options, const char *suspect); /* what was drawn, 0 to 1: asked of the user */
 };

@@ -2,6 +2,7 @@
 
 #include "base/die.h"
 #include "base/memory.h"
+#include "device/device.h"
 #include "model/model_type.h"
 
 #include <math.h>
@@ -196,6 +197,14 @@ void shape_bench_passes(struct shape_bench *bench)
 void shape_bench_update(struct shape_bench *bench)
 {
     trainer_update(bench->trainer);
+}
+
+void shape_bench_step(struct shape_bench *bench)
+{
+    shape_bench_fetch(bench);
+    shape_bench_passes(bench);
+    shape_bench_update(bench);
+    device_wait();
 }
 
 struct trainer *shape_bench_trainer(const struct shape_bench *bench)

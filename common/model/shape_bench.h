@@ -36,6 +36,9 @@ void shape_bench_passes(struct shape_bench *bench);
 void shape_bench_hooked_backward(struct shape_bench *bench, struct model_hooks hooks); /* the others run none */
 void shape_bench_update(struct shape_bench *bench);
 
+/* All parts of a step, until the device has finished them. */
+void shape_bench_step(struct shape_bench *bench);
+
 /* Return the trainer. */
 struct trainer *shape_bench_trainer(const struct shape_bench *bench);
 

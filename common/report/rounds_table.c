@@ -80,7 +80,7 @@ static void cut_option(char *command, const char *flag, bool has_value)
     memmove(found, rest, strlen(rest) + 1);
 }
 
-/* Remove the parts that may differ between runs with equal rounds. */
+/* Remove the parts that may differ between runs with equal rounds; settings_of() in plots/style.gp removes the same. */
 static char *comparable(char *command)
 {
     if (command) {

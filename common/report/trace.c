@@ -304,8 +304,8 @@ static void write_flows(const struct traced_case *s, const struct matched *colle
     }
 }
 
-/* Return the most events that a step can have. Each rank has a slice of the step. A collective has a slice on its rank's lane, one more if it was started,
- * two for wait and transfer, and both ends of an arrow. */
+/* Return the most events that a step can have. Each rank has a slice of the step. A collective has a slice on its rank's lane, one more
+ * if it was started, two for wait and transfer, and both ends of an arrow. */
 static double step_events(const struct traced_case *s)
 {
     const struct timeline *t = s->timeline;

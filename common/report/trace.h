@@ -1,7 +1,9 @@
 /* trace: writes trace.json, for Perfetto (ui.perfetto.dev) or chrome://tracing.
  *
- * Names and categories are those of torch.profiler, so that queries written for its traces work here: a step is `ProfilerStep#N`, a collective
- * `mpi:all_reduce` or `nccl:all_reduce`, and these and the phases are user annotations. A case is a process, a rank one of its threads. A started collective travels on further threads below its rank. Slices are
+ * Names and categories are those of torch.profiler, so that queries written for its traces work here: a step is `ProfilerStep#N`, a
+ * collective `mpi:all_reduce` or `nccl:all_reduce`, and these and the phases are user annotations.
+ *
+ * A case is a process, a rank one of its threads. A started collective travels on further threads below its rank. Slices are
  * phases; in these are collectives. If a rank waited, its collective is split into `wait` and `transfer`. Arrows link the slices
  * of a collective, from the rank of the group that arrived last to every other rank of the group. In a broadcast they start at the
  * root; in a send-receive they follow the messages. Each case begins at time 0. */

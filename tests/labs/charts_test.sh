@@ -63,7 +63,8 @@ with_measured() # FOLDER PROGRAM: the charts of the run with these tables, chang
     local table
     mkdir "$1" && cp "$results"/*.csv "$1"
     for table in "$measured"/*.csv; do
-        { sed -n '/^# command: /s/ --seconds [^ ]*/ --seconds 99 --add-rounds/p' "$results/summary.csv"; awk -F, -v OFS=, "$2" "$table"; } >"$1/${table##*/}"
+        { sed -n '/^# command: /{ s/ --rounds [^ ]*/ --rounds 9/; s/ --seconds [^ ]*/ --seconds 99 --add-rounds --keep-card --without-tables/p; }' \
+            "$results/summary.csv"; awk -F, -v OFS=, "$2" "$table"; } >"$1/${table##*/}"
     done
     draw "$1" "$name" svg
 }

@@ -226,7 +226,7 @@ TEST(sums_follow_the_usual_batch)
     probe_close(probe);
 }
 
-/* One large sum is slow without anybody's fault, and the probe does not take it for the machine. */
+/* One large sum is slow although no program took a core: the probe does not take it for the machine. */
 enum { LARGER = 1 << 20 };
 static int larger_sums;
 

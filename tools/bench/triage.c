@@ -70,8 +70,7 @@ struct benchmark {
     char *out; /* below it: the lab locks its folder, and the scratch is locked already */
     struct csv csv;
     const char *platform; /* NULL: this machine */
-    int calls;            /* of the lab, so far */
-    double card_seconds;  /* of the one that measured the card */
+    double card_seconds;  /* of the call of the lab that measured the card; 0: none did */
 };
 
 static int index_of(const char *name)
@@ -112,7 +111,7 @@ static void read_verdict(const char *path, struct fault *f)
 }
 
 /* Run the quiz of this seed without an answer. End the program if the lab fails. */
-static struct fault run_fault(struct benchmark *b, int number)
+static struct fault run_fault(const struct benchmark *b, int number)
 {
     struct fault f = { .verdict = UNDETERMINED };
     char *said = memory_text("%s/said", b->scratch.folder);
@@ -127,7 +126,6 @@ static struct fault run_fault(struct benchmark *b, int number)
             text ? text : "");
     }
     f.seconds = ending.seconds;
-    b->calls++;
     read_truth(truth, &f);
     read_verdict(verdict, &f);
     free(truth);
@@ -188,8 +186,8 @@ static void print_matrix(const struct benchmark *b, const struct fault *faults, 
     }
     printf("  %d of %d right, %d wrong, %d undetermined; %d of %d shares within %.0f points, the worst off by %.0f\n",
            right, count, wrong, count - right - wrong, near, CAUSES * count, NEAR, worst);
-    printf("  %d calls of the lab in %.0f s: a verdict is one call and took %.1f s, at most %.1f", b->calls,
-           seconds + b->card_seconds, seconds / count, longest);
+    printf("  %d calls of the lab in %.0f s: a verdict is one call and took %.1f s, at most %.1f",
+           count + (b->card_seconds > 0), seconds + b->card_seconds, seconds / count, longest);
     if (b->card_seconds > 0)
         printf("; the machine card for all is one, %.0f s", b->card_seconds);
     putchar('\n');
@@ -223,10 +221,8 @@ static void run_part(struct bench *bench, struct benchmark *b, const char *table
     struct file_set files = { 0 };
     b->csv = (struct csv){ .out = file_set_begin(&files, bench->options.out, table) };
     fputs(bench->rows.preamble, b->csv.out);
-    if (!b->platform) {
+    if (!b->platform)
         b->card_seconds = jobs_lab(LAB, NULL, "--card-only\n--ranks=1\n--out=%s", b->out).seconds;
-        b->calls++;
-    }
     run_all(b, b->platform ? "modelled" : "here", bench->options.first,
             bench->options.rounds ? bench->options.rounds : count);
     file_set_commit(&files);
