@@ -86,7 +86,10 @@ struct token_parts parts_on(const struct card *card);
 
 /* Files on which parts are measured: one in memory; or shards whose pages are cached, NULL if all are too small for that. */
 struct parts_files;
-enum { PARTS_MEMORY = 32 << 20 }; /* bytes of the one in memory */
+enum {
+    PARTS_MEMORY = 32 << 20, /* bytes of the one in memory */
+    FAULT_AROUND = 64 << 10  /* bytes that the kernel maps at a page fault, unless it was told otherwise */
+};
 struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
 void parts_files_close(struct parts_files *files); /* NULL: nothing */
@@ -109,9 +112,15 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
  * here: the shards are evicted, and read with as much other work between reads as the way and its caller have. */
 double evicted_seconds(const struct token_parts *parts, const struct source_settings *settings, double between);
 
+/* Bytes of a shard that the kernel maps for a batch of this rank: at page faults, and when told to. */
+struct mapped_bytes {
+    double fault, populate;
+};
+
 /* Return the seconds in which a way loads a batch of `tokens` tokens, from pages that are cached and new to the process; without slow
  * storage and without a helper's thread. */
-double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes);
+double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes,
+                   struct mapped_bytes mapped);
 
 /* Return the seconds of a batch of a way that runs alone, on warm or cold pages. There is no step beside which a helper could work, so its
  * copy shows in full. */

@@ -125,6 +125,9 @@ struct feed {
     struct device_staging_buffer staging; /* labels (B), then tokens (B x T) */
     struct device_staging_buffer places;  /* of the sequences (B) */
     struct batch batch;
+    /* On a modelled machine: */
+    uint64_t batches; /* so far */
+    uint64_t mapped;  /* blocks of pages before this one are mapped */
 };
 
 /* Operations of a way per batch, whose time a modelled machine lets pass. The formula (08_token_loader_formula.c) does not use this
@@ -144,7 +147,24 @@ static const struct operations {
     [SOURCE_VIEWS] = { .populates = true },
 };
 
-static double modelled_seconds(const struct feed *f)
+/* Return the bytes that a modelled kernel maps for the rank's next batch, in blocks of `at_once`, whenever a block is touched that is not
+ * mapped. Shuffled rows touch blocks of their own. */
+static double newly_mapped(struct feed *f, uint64_t at_once)
+{
+    const uint64_t rows = (uint64_t)f->o.run.batch_size, bytes = (uint64_t)(batch_tokens(&f->o) * f->o.token_bytes),
+                   turn = f->batches++ * (uint64_t)f->o.run.ranks + (uint64_t)world_rank(lab_world(f->lab));
+    if (f->o.shuffle != SHUFFLE_NONE)
+        return (double)(bytes + rows * at_once);
+    uint64_t blocks = 0;
+    for (uint64_t block = turn * bytes / at_once; block * at_once < (turn + 1) * bytes; block++)
+        if (block >= f->mapped) {
+            f->mapped = block + 1;
+            blocks++;
+        }
+    return (double)(blocks * at_once);
+}
+
+static double modelled_seconds(struct feed *f)
 {
     const struct operations *does = &operations[f->o.way];
     const struct card *card = lab_card(f->lab);
@@ -152,8 +172,8 @@ static double modelled_seconds(const struct feed *f)
     double seconds = does->allocations * token_cost(card, "allocation_s");
     seconds += does->reads * (token_cost(card, "read_call_s") + bytes * token_cost(card, "read_byte_s"));
     seconds += does->by_fread ? token_cost(card, "fread_more_s") : 0;
-    seconds += does->faults ? bytes * token_cost(card, "fault_byte_s") : 0;
-    seconds += does->populates ? bytes * token_cost(card, "populate_byte_s") : 0;
+    seconds += does->faults ? newly_mapped(f, FAULT_AROUND) * token_cost(card, "fault_byte_s") : 0;
+    seconds += does->populates ? newly_mapped(f, SOURCE_ADVICE) * token_cost(card, "populate_byte_s") : 0;
     seconds += does->by_elements ? tokens * token_cost(card, "element_s") : 0;
     seconds += does->by_loop ? tokens * token_cost(card, "loop_s") : 0;
     seconds += does->copies ? tokens * token_cost(card, does->from_cache ? "widen_s" : "mapped_widen_s") : 0;
@@ -163,7 +183,7 @@ static double modelled_seconds(const struct feed *f)
 /* Wait for slow storage before a fetch reads. On a modelled machine also let the time of all operations pass. */
 static void delay(void *feed)
 {
-    const struct feed *f = feed;
+    struct feed *f = feed;
     if (f->o.is_slow)
         stall((struct stall){ STALL_SLEEP, f->o.disk_ms / 1e3 }); /* <- the fault */
     if (!device_computes())
@@ -230,6 +250,7 @@ void feed_begin(struct feed *f, const struct options *o)
     if (f->source)
         batch_source_close(f->source);
     f->o = *o;
+    f->batches = f->mapped = 0;
     f->batch.scale = 1.0f / (float)run_global_batch(&o->run);
     f->source = batch_source_open(&(struct source_settings){ .set = f->set,
                                                              .order = order_of(o, f->set ? f->set : &none),

@@ -8,40 +8,72 @@
  *
  *     elements       3 × allocation + read(M) + tokens × one by one
  *     blocks         3 × allocation + read(M) + tokens × widen
- *     mapped         2 × allocation + fault(M) + tokens × widen
- *     preallocated   fault(M) + tokens × widen
- *     advised        populate(M) + tokens × widen
+ *     mapped         2 × allocation + fault(mapped) + tokens × widen
+ *     preallocated   fault(mapped) + tokens × widen
+ *     advised        populate(mapped) + tokens × widen
  *     windowed       read(M) + tokens × widen
  *     buffered       read(M) by fread() + tokens × loop
- *     views          populate(M)
+ *     views          populate(mapped)
  *
- * read(M) is a call and M bytes that the kernel copies from the page cache. fault(M) and populate(M) are proportional to M: a fault maps
- * 16 pages, or what the kernel's fault_around_bytes says. Widening reads from the cache if the tokens were just read, else from memory.
+ * read(M) is a call and M bytes that the kernel copies from the page cache. Widening reads from the cache if the tokens were just read,
+ * else from memory. `mapped` are the bytes that the kernel maps for a batch. It maps 16 pages at a fault (or what its fault_around_bytes
+ * says), and SOURCE_ADVICE bytes when told to. Those are the tokens of several batches, of this rank and others, and the first ones are
+ * mapped before the measured steps. So they are counted step by step. If ranks fault on the same pages at the same time, the kernel lets
+ * one of them map a part only; it faults again, which is not predicted.
  *
  * A helper's copy needs a core. If that is the rank's own, it lengthens the local term instead (as in lab 01). */
 #include "08_token_loader.h"
 
 #include <math.h>
 
-double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes)
+/* Return the bytes that are mapped for a batch, in the mean over steps from … to - 1. They are mapped in blocks of `at_once`, where this
+ * rank touches the first of their bytes. A shuffled window is taken to be far from those before. */
+static double mapped_at_once(const struct window_order *order, int token_bytes, uint64_t at_once, uint64_t from,
+                             uint64_t to)
+{
+    const uint64_t bytes = window_order_tokens(order) * (uint64_t)token_bytes;
+    if (order->shuffle != SHUFFLE_NONE)
+        return (double)(window_order_count(order) * (bytes + at_once));
+    uint64_t mapped = 0, blocks = 0; /* those before this one are mapped; those that were mapped in these steps */
+    for (uint64_t step = 0; step < to; step++) {
+        const uint64_t byte = step * order->ranks * bytes, end = (byte + bytes - 1) / at_once + 1,
+                       begin = byte / at_once > mapped ? byte / at_once : mapped;
+        blocks += step >= from && end > begin ? end - begin : 0;
+        mapped = end;
+    }
+    return (double)(blocks * at_once) / (double)(to - from);
+}
+
+/* Return their mean over steps from … to - 1. */
+static struct mapped_bytes mapped_bytes(const struct window_order *order, int token_bytes, uint64_t from, uint64_t to)
+{
+    const double fault = mapped_at_once(order, token_bytes, FAULT_AROUND, from, to);
+    return (struct mapped_bytes){ .fault = fault,
+                                  .populate = order->shuffle == SHUFFLE_NONE
+                                                  ? mapped_at_once(order, token_bytes, SOURCE_ADVICE, from, to)
+                                                  : fault };
+}
+
+double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes,
+                   struct mapped_bytes mapped)
 {
     const double bytes = tokens * token_bytes, *part = parts->of;
     const double read = part[PART_READ_CALL] + bytes * part[PART_READ_BYTE], fread_more = part[PART_FREAD_MORE],
-                 allocation = part[PART_ALLOCATION], fault = bytes * part[PART_FAULT_BYTE],
-                 populate = bytes * part[PART_POPULATE_BYTE], element = tokens * part[PART_ELEMENT],
-                 widen = tokens * part[PART_WIDEN], mapped = tokens * part[PART_MAPPED_WIDEN];
+                 allocation = part[PART_ALLOCATION], fault = mapped.fault * part[PART_FAULT_BYTE],
+                 populate = mapped.populate * part[PART_POPULATE_BYTE], element = tokens * part[PART_ELEMENT],
+                 widen = tokens * part[PART_WIDEN], mapped_widen = tokens * part[PART_MAPPED_WIDEN];
     switch (way) {
     case SOURCE_ELEMENTS:
         return 3 * allocation + read + element;
     case SOURCE_BLOCKS:
         return 3 * allocation + read + widen;
     case SOURCE_MAPPED:
-        return 2 * allocation + fault + mapped;
+        return 2 * allocation + fault + mapped_widen;
     case SOURCE_PREALLOCATED:
-        return fault + mapped;
+        return fault + mapped_widen;
     case SOURCE_ADVISED:
     case SOURCE_PREFETCHED:
-        return populate + mapped;
+        return populate + mapped_widen;
     case SOURCE_WINDOWED:
         return read + widen;
     case SOURCE_BUFFERED:
@@ -61,18 +93,22 @@ double alone_seconds(const struct token_parts *parts, const struct source_settin
         paid.of[PART_FAULT_BYTE] = paid.of[PART_POPULATE_BYTE] = 0;
     if (s->way == SOURCE_WINDOWED) /* a read may serve several batches */
         paid.of[PART_READ_CALL] *= batch_source_reads(s);
-    const double tokens = (double)(s->order.rows * s->order.length);
-    const double seconds = way_seconds(&paid, s->way, tokens, s->set->width);
+    const double tokens = (double)(s->order.rows * s->order.length), bytes = tokens * s->set->width;
+    const double seconds =
+        way_seconds(&paid, s->way, tokens, s->set->width, (struct mapped_bytes){ .fault = bytes, .populate = bytes });
     return seconds + paid.of[PART_ASK] + (s->way == SOURCE_PREFETCHED ? paid.of[PART_HANDOFF] : 0);
 }
 
 static struct load load_of(const struct options *o, const struct card *card, double transfer)
 {
     const int ranks = o->run.ranks;
+    const struct window_order order = order_of(o, &(struct shard_set){ 0 });
     const struct local_cost cost = card_local(card, ranks);
     const struct token_parts parts = parts_on(card);
     const double local = cost_at(&cost.passes, workload_usual(&o->model, &o->run)) + cost.update,
-                 copy = way_seconds(&parts, (enum source_way)o->way, batch_tokens(o), o->token_bytes),
+                 copy = way_seconds(
+                     &parts, (enum source_way)o->way, batch_tokens(o), o->token_bytes,
+                     mapped_bytes(&order, o->token_bytes, (uint64_t)o->run.skip_first_steps, (uint64_t)o->run.steps)),
                  fetch = copy + (o->is_slow ? card_sleep(card, o->disk_ms / 1e3) : 0);
     struct load load = { .data = fetch, .local = local, .cpu = local + copy, .after = cost.update };
     if (o->way != SOURCE_PREFETCHED)

@@ -22,8 +22,7 @@ enum {
     RESTED = 12,       /* or its operations if there is work between them; */
     SMALL = 8 << 10,   /* bytes of a small read, and */
     LARGE = 128 << 10, /* of a large one, */
-    ONE = 2,           /* and of one token more, as in a batch of B T + 1 tokens */
-    TOUCHED = 64 << 10 /* bytes whose pages are touched at a time */
+    ONE = 2            /* and of one token more, as in a batch of B T + 1 tokens */
 };
 
 /* --- files, a piece after the other --------------------------------------------------------------------------------- */
@@ -428,8 +427,9 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_FREAD_MORE:
         return fread_more(files, shape);
     case PART_FAULT_BYTE:
-        return fmax(0, operation(files, shape, part, TOUCHED, false) - operation(files, shape, part, TOUCHED, true)) /
-               TOUCHED;
+        return fmax(0, operation(files, shape, part, FAULT_AROUND, false) -
+                           operation(files, shape, part, FAULT_AROUND, true)) /
+               FAULT_AROUND;
     case PART_POPULATE_BYTE:
         return operation(files, shape, part, SOURCE_ADVICE, false) / SOURCE_ADVICE;
     case PART_ELEMENT:

@@ -119,13 +119,26 @@ static double wire_seconds(const struct options *o, const struct card *card)
                                       : 0;
 }
 
-/* Return what a simulated rank's caches lose to the others, which compute in turns at each start; 0 on real ranks, and on a modelled
- * machine. */
-static double turns_seconds(const struct schedule *s, const struct card *card)
+/* Return the share of backward that follows the first start. */
+static double share_after_start(const struct schedule *s)
 {
+    return 1 - s->sum[0].ready / s->backward;
+}
+
+/* Return what a simulated rank's caches lose to the others, which compute in turns at each start; 0 on real ranks, and on a modelled
+ * machine. The card has it of buckets of DDP_FIRST. */
+static double turns_seconds(const struct options *o, const struct schedule *s, const struct card *card)
+{
+    if (!card_is_measured(card))
+        return 0;
+    struct options on_card = with_cap(o, DDP_FIRST);
+    on_card.in_model_order = false;
+    struct schedule *measured = memory_new(1, sizeof *measured);
+    make_schedule(measured, &on_card, card);
     const double late_s = card_cost(card, STARTED_LATE_COST), early_s = card_cost(card, STARTED_EARLY_COST),
-                 rest = 1 - s->sum[0].ready / s->backward; /* share of backward that follows the first start */
-    return card_is_measured(card) ? late_s + rest * (early_s - late_s) : 0;
+                 share = share_after_start(measured), more = share > 0 ? share_after_start(s) / share : 0;
+    free(measured);
+    return late_s + more * (early_s - late_s);
 }
 
 /* Exposed seconds of all sums; seconds of sums that the rank's core carries within backward; and what turns cost a simulated rank. */
@@ -139,7 +152,7 @@ static struct shown shown_seconds(const struct options *o, const struct card *ca
         return (struct shown){ .all = card_allreduce(card, o->run.ranks, workload_gradient_bytes(&o->model)) };
     struct schedule *s = memory_new(1, sizeof *s);
     make_schedule(s, o, card);
-    const struct shown shown = { schedule_exposed(s), schedule_carried(s, card), turns_seconds(s, card) };
+    const struct shown shown = { schedule_exposed(s), schedule_carried(s, card), turns_seconds(o, s, card) };
     free(s);
     return shown;
 }

@@ -8,6 +8,7 @@ smallest=(--cases windowed --cases prefetched --num-heads 1 --vocab-size 2 --min
 largest=(--vocab-size 1048576)
 drawn=(views slow_disk) shortest=(--disk-ms 0) longest=(--disk-ms 5000)
 what_if_ms=53.6
+judged_steps=(--steps 10) # a page fault in the ninth
 
 # Check copies.csv, on GPUs only: a row for each size, memory and moment of copying. Four sizes, each 16 times the one before, of x and y
 # as int32. Brief cards take three turns: a copy alone, and eight steps without copies, with one of each batch, and with one ahead,

@@ -12,9 +12,9 @@
  *     id         name of the claim, used once
  *     case       row of summary.csv; * means every row, each for itself
  *                all, all but CASE CASE: one claim about all rows together (or without these). In each round quantity and value are
- *                summed over the rows, as far as they were measured and not disturbed. Rows whose value is less than a fifteenth of
- *                predicted_then_ms do not count. So a wrong term of the formula is noticed where no step would be off
- *                by much; not errors that cancel, nor a term that is predicted near zero.
+ *                summed over the rows, as far as they were measured and not disturbed. A row counts if its value is at least a
+ *                fifteenth of predicted_then_ms, or its quantity at least a tenth of slowest_step_ms in the mean over these rounds.
+ *                So a wrong or missing term of the formula is noticed where no step would be off by much; not errors that cancel.
  *     needs      condition without which the claim cannot be tested:
  *                any | cores>=ranks | ranks>1 (and cores>=ranks) | cpu (cores>=ranks, and the ranks train on cores) |
  *                real (like cpu, and these cores carry the messages: not simulated) | sim (the row's backend is the simulator) |

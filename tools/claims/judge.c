@@ -13,6 +13,7 @@
 /* Rounds in which a claim was evaluated. */
 struct series {
     double *q, *v; /* (count) undisturbed */
+    bool is_timed; /* the claim reads what varies by round */
     int count, disturbed;
     double taken_share; /* sum over disturbed rounds */
     double largest;     /* cell */
@@ -24,11 +25,10 @@ struct rows {
 };
 
 /* Evaluate the claim in a round: the sums over its rows that were measured there and not disturbed. A row counts as measured if all cases
- * were that the claim reads with it. Return true if the claim reads what varies by round. */
-static bool read_round(const struct place *place, const struct claim *claim, struct rows rows, int round,
+ * were that the claim reads with it. */
+static void read_round(const struct place *place, const struct claim *claim, struct rows rows, int round,
                        struct series *series)
 {
-    bool is_timed = false;
     double q = 0, v = 0, largest = 0, taken_share = 0;
     int measured = 0, disturbed = 0;
     for (int i = 0; i < rows.count; i++) {
@@ -37,7 +37,7 @@ static bool read_round(const struct place *place, const struct claim *claim, str
         };
         double own_q, own_v;
         expression_values(&reading, claim->quantity, claim->value, &own_q, &own_v);
-        is_timed |= reading.timed > 0;
+        series->is_timed |= reading.timed > 0;
         if (reading.trouble != NO_TROUBLE || !isfinite(own_q) || !isfinite(own_v))
             continue;
         disturbed += reading.is_disturbed;
@@ -57,12 +57,34 @@ static bool read_round(const struct place *place, const struct claim *claim, str
         series->disturbed++;
         series->taken_share += taken_share;
     }
-    return is_timed;
 }
 
-/* Claims of similar noise: about whole steps; about parts of a step, of which ranks do some alone, others in collectives; likewise about parts
- * of all cases together, where noise is smaller. */
-enum pool { OF_STEPS, OF_PARTS, OF_ALL_ALONE, OF_ALL_COLLECTIVES };
+static struct series read_rounds(const struct place *place, const struct claim *claim, struct rows rows)
+{
+    const size_t most = (size_t)place->rounds.count + 1;
+    struct series series = { .q = memory_new(most, sizeof(double)), .v = memory_new(most, sizeof(double)) };
+    for (int round = 0; round < place->rounds.count; round++)
+        read_round(place, claim, rows, round, &series);
+    return series;
+}
+
+static void free_series(struct series *series)
+{
+    free(series->q);
+    free(series->v);
+}
+
+/* A part of a step is large from this share of it on: a term that is a tenth of the step, even if the formula has a third too little. */
+static const double LARGE_SHARE = 1.0 / 15;
+
+static bool is_large(const struct csv_table *summary, int row, double ms)
+{
+    return ms >= LARGE_SHARE * csv_value(summary, row, "predicted_then_ms");
+}
+
+/* Claims of similar noise: about whole steps; about large parts of a step, and about small ones, of which noise is a larger share; likewise
+ * about parts of all cases together, where noise is smaller, of which ranks do some alone, others in collectives. */
+enum pool { OF_STEPS, OF_PARTS, OF_SMALL_PARTS, OF_ALL_ALONE, OF_ALL_COLLECTIVES };
 
 static bool reads_any(const struct claim *claim, const char *const *columns)
 {
@@ -72,7 +94,8 @@ static bool reads_any(const struct claim *claim, const char *const *columns)
     return false;
 }
 
-static enum pool pool_of(const struct claim *claim)
+/* `quantity`: the claim's, mean over rounds. `row`: its row, unless it is about all cases together. */
+static enum pool pool_of(const struct claim *claim, double quantity, const struct csv_table *summary, int row)
 {
     static const char *const alone[] = { "data_ms", "local_ms", "host_ms", NULL }, *const collectives[] = {
         "wait_ms", "transfer_ms", "exposed_ms", "rank_skew_ms", NULL
@@ -80,31 +103,28 @@ static enum pool pool_of(const struct claim *claim)
     const bool reads_collectives = reads_any(claim, collectives);
     if (claim_is_together(claim))
         return reads_collectives ? OF_ALL_COLLECTIVES : OF_ALL_ALONE;
-    return reads_collectives || reads_any(claim, alone) ? OF_PARTS : OF_STEPS;
+    if (!reads_collectives && !reads_any(claim, alone))
+        return OF_STEPS;
+    return is_large(summary, row, fabs(quantity)) ? OF_PARTS : OF_SMALL_PARTS;
 }
 
 /* Collect the evidence. Return false if the claim reads nothing that varies by round, such as the loss. */
 static bool judge_by_rounds(const struct place *place, struct judgement *j, struct rows rows)
 {
-    const size_t most = (size_t)place->rounds.count + 1;
-    struct series series = { .q = memory_new(most, sizeof(double)), .v = memory_new(most, sizeof(double)) };
-    bool is_timed = false;
-    for (int round = 0; round < place->rounds.count; round++)
-        is_timed |= read_round(place, &j->claim, rows, round, &series);
-    if (is_timed && series.disturbed > 0) {
+    struct series series = read_rounds(place, &j->claim, rows);
+    if (series.is_timed && series.disturbed > 0) {
         j->disturbed_share = (double)series.disturbed / (series.count + series.disturbed);
         j->taken_share = series.taken_share / series.disturbed;
     }
-    if (is_timed && series.count > 0) {
+    if (series.is_timed && series.count > 0) {
         j->evidence =
             evidence_of(j->claim.relation, j->claim.tolerance, series.q, series.v, series.count, series.largest);
-        j->evidence.pool = pool_of(&j->claim);
+        j->evidence.pool = pool_of(&j->claim, j->evidence.mean_quantity, &place->summary, rows.at[0]);
         snprintf(j->shown.quantity, sizeof j->shown.quantity, "%.6g", j->evidence.mean_quantity);
         snprintf(j->shown.value, sizeof j->shown.value, "%.6g", j->evidence.mean_value);
     }
-    free(series.q);
-    free(series.v);
-    return is_timed;
+    free_series(&series);
+    return series.is_timed;
 }
 
 /* --- judging ----------------------------------------------------------------------------------------------------- */
@@ -193,20 +213,32 @@ static struct judgement judge(const struct lab *lab, int at, const struct claim_
 
 /* --- all cases together ------------------------------------------------------------------------------------------ */
 
-/* A case counts if the value is at least this share of the step that was predicted for it. A term that is a tenth of the step counts even if
- * the formula has a third too little of it. */
-static const double LEAST_SHARE = 1.0 / 15;
+/* True if the quantity is a tenth of the step or more, in the mean over undisturbed rounds. */
+static bool is_measured_large(const struct place *place, const struct claim *claim, int row)
+{
+    struct claim of_step = *claim;
+    of_step.value = "slowest_step_ms";
+    struct series series = read_rounds(place, &of_step, (struct rows){ 1, &row });
+    double more = 0;
+    for (int round = 0; round < series.count; round++)
+        more += series.q[round] - 0.1 * series.v[round];
+    free_series(&series);
+    return series.count > 0 && more >= 0;
+}
 
-/* True if the value is large enough on a row on which the claim can be tested. */
+/* True if a row on which the claim can be tested counts: the value is large, or the formula has too little of the term. Modelled machines
+ * may lack a prediction. */
 static bool belongs(const struct lab *lab, int at, const struct claim_file *file, int claim_row, int row)
 {
-    const struct csv_table *summary = &lab->places[at].summary;
+    const struct place *place = &lab->places[at];
     const struct claim claim = claim_read(file, claim_row);
-    struct reading reading = { .table = summary, .row = row };
+    struct reading reading = { .table = &place->summary, .row = row };
     double q, v;
     expression_values(&reading, claim.quantity, claim.value, &q, &v);
     check_reading(&reading, lab, at, file, claim_row);
-    return reading.trouble == NO_TROUBLE && v > 0 && v >= LEAST_SHARE * csv_value(summary, row, "predicted_then_ms");
+    const bool is_predicted = isfinite(csv_value(&place->summary, row, "predicted_then_ms"));
+    return reading.trouble == NO_TROUBLE && is_predicted &&
+           ((v > 0 && is_large(&place->summary, row, v)) || is_measured_large(place, &claim, row));
 }
 
 static struct judgement judge_together(const struct lab *lab, int at, const struct claim_file *file, int claim_row)
