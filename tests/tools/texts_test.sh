@@ -88,7 +88,7 @@ for text in "${texts[@]}"; do
             [[ " $options " != *" --help "* ]] || continue
             # A trial lab is not there. GPUs and SimGrid may be missing (77).
             if [[ ! -e labs/${program##*/}.c ]]; then
-                [[ ${program##*/} == 07_slow_disk ]] || complain "$text" "there is no $program"
+                [[ ${program##*/} == 11_slow_disk ]] || complain "$text" "there is no $program"
                 continue
             fi
             read -ra words <<<"${options/--blind/}" # which hides what --dry-run would show
