@@ -16,7 +16,7 @@ readonly option_rows=(
     "--lesson-figures| run what the lessons show (notebooks-md/, a minute of real ranks per lab), and put its pictures and"
     "                | numbers into them"
     "--report        | only make charts and pages again, from existing results"
-    "--quick         | only a look: two or three short rounds of each lab, without intervals"
+    "--quick         | only a look: two to four short rounds of each lab, without intervals"
     "--only NN_name  | run this lab only"
     "--all-cases     | measure all cases of a lab, not only those that its lesson shows, and its own tables also on simulated"
     "                | cores; simulated machines always run all"

@@ -173,9 +173,7 @@ void write_operations(struct lab *lab, const struct options *base, struct csv *c
     write_product(lab, base, csv);
     for (const struct variant *v = variants; v->name; v++) {
         struct options o = *base;
-        v->fault(&o);
-        if (v->fix)
-            v->fix(&o);
+        variant_apply(v, &o);
         if (o.branch[0].of.kind != BRANCH_NONE && o.branch[0].of.way != BRANCH_FUSED)
             write_branch(lab, v->name, o.branch[0].of, csv);
     }

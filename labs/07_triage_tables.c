@@ -54,9 +54,7 @@ void write_roofline(struct lab *lab, const struct options *base, struct csv *csv
     const struct card *card = lab_card(lab);
     for (const struct variant *v = variants; v->name; v++) {
         struct options o = *base;
-        v->fault(&o);
-        if (v->fix)
-            v->fix(&o);
+        variant_apply(v, &o);
         const struct branch_settings of = o.branch[0].of;
         if (of.kind == BRANCH_NONE)
             continue;
@@ -121,9 +119,7 @@ void write_series(struct lab *lab, const struct options *base, struct csv *csv)
     struct worker_loader *loader = workers_open(lab, base);
     for (const struct variant *v = variants; v->name; v++) {
         struct options o = *base;
-        v->fault(&o);
-        if (v->fix)
-            v->fix(&o);
+        variant_apply(v, &o);
         if (o.is_slow)
             write_steps(lab, loader, v, &o, csv);
     }

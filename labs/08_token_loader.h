@@ -112,16 +112,6 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
  * here: the shards are evicted, and read with as much other work between reads as the way and its caller have. */
 double evicted_seconds(const struct token_parts *parts, const struct source_settings *settings, double between);
 
-/* Bytes of a shard that the kernel maps for a batch of this rank: at page faults, and when told to. */
-struct mapped_bytes {
-    double fault, populate;
-};
-
-/* Return the seconds in which a way loads a batch of `tokens` tokens, from pages that are cached and new to the process; without slow
- * storage and without a helper's thread. */
-double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes,
-                   struct mapped_bytes mapped);
-
 /* Return the seconds of a batch of a way that runs alone, on warm or cold pages. There is no step beside which a helper could work, so its
  * copy shows in full. */
 double alone_seconds(const struct token_parts *parts, const struct source_settings *settings, enum page_state pages);

@@ -173,6 +173,7 @@ static void measure(struct copying *c, struct lab *lab, const struct options *ba
 
 static void measure_sizes(struct lab *lab, const struct options *base, struct csv *csv)
 {
+    struct check_failures wrong = { 0 };
     struct copying c = { 0 };
     double tokens = batch_tokens(base);
     open_step(&c, lab, base);
@@ -180,9 +181,13 @@ static void measure_sizes(struct lab *lab, const struct options *base, struct cs
         for (int is_pinned = 0; is_pinned < 2; is_pinned++) {
             open_tokens(&c, base, tokens, is_pinned);
             measure(&c, lab, base, is_pinned, csv);
+            if (c.wrong > 0)
+                check_failures_add(&wrong, "%.0f tokens of a batch of %zu did not arrive on the GPU", c.wrong,
+                                   c.tokens);
             close_tokens(&c, is_pinned);
         }
     device_staging_buffer_close(&c.places);
+    lab_add_wrong(lab, wrong);
 }
 
 void write_copies(struct lab *lab, const struct options *base, struct csv *csv)

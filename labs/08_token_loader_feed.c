@@ -45,7 +45,9 @@ static char *make_own(const struct options *o)
         free(path);
         free(name);
     }
-    char *glob_text = memory_text("%s/seed%llu_%d_?.bin", folder, (unsigned long long)o->run.seed, o->own_tokens);
+    char *names = memory_text("seed%llu_%d_?.bin", (unsigned long long)o->run.seed, o->own_tokens),
+         *glob_text = shard_set_glob(folder, names);
+    free(names);
     free(folder);
     return glob_text;
 }
@@ -134,27 +136,24 @@ struct feed {
  * table, so each checks the other. */
 static const struct operations {
     int allocations, reads;
-    bool by_fread, faults, populates, by_elements, by_loop, from_cache, copies;
+    bool by_fread, maps, is_advised, by_elements, by_loop, from_cache, copies;
 } operations[SOURCE_WAYS] = {
     [SOURCE_ELEMENTS] = { .allocations = 3, .reads = 1, .by_elements = true },
     [SOURCE_BLOCKS] = { .allocations = 3, .reads = 1, .from_cache = true, .copies = true },
-    [SOURCE_MAPPED] = { .allocations = 2, .faults = true, .copies = true },
-    [SOURCE_PREALLOCATED] = { .faults = true, .copies = true },
-    [SOURCE_ADVISED] = { .populates = true, .copies = true },
-    [SOURCE_PREFETCHED] = { .populates = true, .copies = true },
+    [SOURCE_MAPPED] = { .allocations = 2, .maps = true, .copies = true },
+    [SOURCE_PREALLOCATED] = { .maps = true, .copies = true },
+    [SOURCE_ADVISED] = { .maps = true, .is_advised = true, .copies = true },
+    [SOURCE_PREFETCHED] = { .maps = true, .is_advised = true, .copies = true },
     [SOURCE_WINDOWED] = { .reads = 1, .from_cache = true, .copies = true },
     [SOURCE_BUFFERED] = { .reads = 1, .by_fread = true, .by_loop = true },
-    [SOURCE_VIEWS] = { .populates = true },
+    [SOURCE_VIEWS] = { .maps = true, .is_advised = true },
 };
 
-/* Return the bytes that a modelled kernel maps for the rank's next batch, in blocks of `at_once`, whenever a block is touched that is not
- * mapped. Shuffled rows touch blocks of their own. */
+/* Return the bytes that a modelled kernel maps for the rank's batch, in blocks of `at_once`, whenever it touches a block that is not mapped. */
 static double newly_mapped(struct feed *f, uint64_t at_once)
 {
-    const uint64_t rows = (uint64_t)f->o.run.batch_size, bytes = (uint64_t)(batch_tokens(&f->o) * f->o.token_bytes),
-                   turn = f->batches++ * (uint64_t)f->o.run.ranks + (uint64_t)world_rank(lab_world(f->lab));
-    if (f->o.shuffle != SHUFFLE_NONE)
-        return (double)(bytes + rows * at_once);
+    const uint64_t bytes = (uint64_t)(batch_tokens(&f->o) * f->o.token_bytes),
+                   turn = f->batches * (uint64_t)f->o.run.ranks + (uint64_t)world_rank(lab_world(f->lab));
     uint64_t blocks = 0;
     for (uint64_t block = turn * bytes / at_once; block * at_once < (turn + 1) * bytes; block++)
         if (block >= f->mapped) {
@@ -164,16 +163,27 @@ static double newly_mapped(struct feed *f, uint64_t at_once)
     return (double)(blocks * at_once);
 }
 
+/* Rows that are shuffled touch blocks of their own, of which the kernel is told nothing. */
+static double mapping_seconds(struct feed *f, bool is_advised)
+{
+    const struct card *card = lab_card(f->lab);
+    if (f->o.shuffle != SHUFFLE_NONE)
+        return (batch_tokens(&f->o) * f->o.token_bytes + (double)f->o.run.batch_size * FAULT_AROUND) *
+               token_cost(card, "fault_byte_s");
+    return is_advised ? newly_mapped(f, SOURCE_ADVICE) * token_cost(card, "populate_byte_s")
+                      : newly_mapped(f, FAULT_AROUND) * token_cost(card, "fault_byte_s");
+}
+
 static double modelled_seconds(struct feed *f)
 {
-    const struct operations *does = &operations[f->o.way];
+    const bool is_copied_view = f->o.way == SOURCE_VIEWS && f->o.shuffle != SHUFFLE_NONE;
+    const struct operations *does = &operations[is_copied_view ? SOURCE_ADVISED : f->o.way];
     const struct card *card = lab_card(f->lab);
     const double tokens = batch_tokens(&f->o), bytes = tokens * f->o.token_bytes;
     double seconds = does->allocations * token_cost(card, "allocation_s");
     seconds += does->reads * (token_cost(card, "read_call_s") + bytes * token_cost(card, "read_byte_s"));
     seconds += does->by_fread ? token_cost(card, "fread_more_s") : 0;
-    seconds += does->faults ? newly_mapped(f, FAULT_AROUND) * token_cost(card, "fault_byte_s") : 0;
-    seconds += does->populates ? newly_mapped(f, SOURCE_ADVICE) * token_cost(card, "populate_byte_s") : 0;
+    seconds += does->maps ? mapping_seconds(f, does->is_advised) : 0;
     seconds += does->by_elements ? tokens * token_cost(card, "element_s") : 0;
     seconds += does->by_loop ? tokens * token_cost(card, "loop_s") : 0;
     seconds += does->copies ? tokens * token_cost(card, does->from_cache ? "widen_s" : "mapped_widen_s") : 0;
@@ -188,6 +198,7 @@ static void delay(void *feed)
         stall((struct stall){ STALL_SLEEP, f->o.disk_ms / 1e3 }); /* <- the fault */
     if (!device_computes())
         stall((struct stall){ STALL_BUSY, modelled_seconds(f) });
+    f->batches++;
 }
 
 static void place_rows(struct feed *f, const struct options *o)

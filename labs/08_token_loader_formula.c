@@ -8,12 +8,12 @@
  *
  *     elements       3 × allocation + read(M) + tokens × one by one
  *     blocks         3 × allocation + read(M) + tokens × widen
- *     mapped         2 × allocation + fault(mapped) + tokens × widen
- *     preallocated   fault(mapped) + tokens × widen
- *     advised        populate(mapped) + tokens × widen
+ *     mapped         2 × allocation + mapping + tokens × widen
+ *     preallocated   mapping + tokens × widen
+ *     advised        mapping + tokens × widen
  *     windowed       read(M) + tokens × widen
  *     buffered       read(M) by fread() + tokens × loop
- *     views          populate(mapped)
+ *     views          mapping
  *
  * read(M) is a call and M bytes that the kernel copies from the page cache. Widening reads from the cache if the tokens were just read,
  * else from memory. `mapped` are the bytes that the kernel maps for a batch. It maps 16 pages at a fault (or what its fault_around_bytes
@@ -26,41 +26,44 @@
 
 #include <math.h>
 
-/* Return the bytes that are mapped for a batch, in the mean over steps from … to - 1. They are mapped in blocks of `at_once`, where this
- * rank touches the first of their bytes. A shuffled window is taken to be far from those before. */
-static double mapped_at_once(const struct window_order *order, int token_bytes, uint64_t at_once, uint64_t from,
-                             uint64_t to)
+/* True if the kernel is told to map the shard, in the order in which it is read. */
+static bool is_advised(enum source_way way, enum row_shuffle shuffle)
+{
+    return shuffle == SHUFFLE_NONE && (way == SOURCE_ADVISED || way == SOURCE_PREFETCHED || way == SOURCE_VIEWS);
+}
+
+static double mapping_seconds(const struct token_parts *parts, enum source_way way, enum row_shuffle shuffle,
+                              double bytes)
+{
+    return bytes * parts->of[is_advised(way, shuffle) ? PART_POPULATE_BYTE : PART_FAULT_BYTE];
+}
+
+/* Return the bytes that are mapped for a batch, in the mean over the steps of a window. They are mapped in blocks of `at_once`, where this rank
+ * touches the first of their bytes. A shuffled row is taken to be far from those before. All ranks are taken to reach a block in the same
+ * step, which is not so where it begins among the batches of a step. */
+static double mapped_bytes(const struct window_order *order, int token_bytes, uint64_t at_once, struct window steps)
 {
     const uint64_t bytes = window_order_tokens(order) * (uint64_t)token_bytes;
     if (order->shuffle != SHUFFLE_NONE)
         return (double)(window_order_count(order) * (bytes + at_once));
     uint64_t mapped = 0, blocks = 0; /* those before this one are mapped; those that were mapped in these steps */
-    for (uint64_t step = 0; step < to; step++) {
+    for (uint64_t step = 0; step < (uint64_t)(steps.warmup + steps.measured); step++) {
         const uint64_t byte = step * order->ranks * bytes, end = (byte + bytes - 1) / at_once + 1,
                        begin = byte / at_once > mapped ? byte / at_once : mapped;
-        blocks += step >= from && end > begin ? end - begin : 0;
+        blocks += step >= (uint64_t)steps.warmup && end > begin ? end - begin : 0;
         mapped = end;
     }
-    return (double)(blocks * at_once) / (double)(to - from);
+    return (double)(blocks * at_once) / steps.measured;
 }
 
-/* Return their mean over steps from … to - 1. */
-static struct mapped_bytes mapped_bytes(const struct window_order *order, int token_bytes, uint64_t from, uint64_t to)
-{
-    const double fault = mapped_at_once(order, token_bytes, FAULT_AROUND, from, to);
-    return (struct mapped_bytes){ .fault = fault,
-                                  .populate = order->shuffle == SHUFFLE_NONE
-                                                  ? mapped_at_once(order, token_bytes, SOURCE_ADVICE, from, to)
-                                                  : fault };
-}
-
-double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes,
-                   struct mapped_bytes mapped)
+/* Return the seconds in which a way loads a batch, from pages that are cached; without slow storage and a helper's thread. `mapping`: to map
+ * its pages, for ways that map the shards. */
+static double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes,
+                          double mapping)
 {
     const double bytes = tokens * token_bytes, *part = parts->of;
     const double read = part[PART_READ_CALL] + bytes * part[PART_READ_BYTE], fread_more = part[PART_FREAD_MORE],
-                 allocation = part[PART_ALLOCATION], fault = mapped.fault * part[PART_FAULT_BYTE],
-                 populate = mapped.populate * part[PART_POPULATE_BYTE], element = tokens * part[PART_ELEMENT],
+                 allocation = part[PART_ALLOCATION], element = tokens * part[PART_ELEMENT],
                  widen = tokens * part[PART_WIDEN], mapped_widen = tokens * part[PART_MAPPED_WIDEN];
     switch (way) {
     case SOURCE_ELEMENTS:
@@ -68,18 +71,17 @@ double way_seconds(const struct token_parts *parts, enum source_way way, double 
     case SOURCE_BLOCKS:
         return 3 * allocation + read + widen;
     case SOURCE_MAPPED:
-        return 2 * allocation + fault + mapped_widen;
+        return 2 * allocation + mapping + mapped_widen;
     case SOURCE_PREALLOCATED:
-        return fault + mapped_widen;
     case SOURCE_ADVISED:
     case SOURCE_PREFETCHED:
-        return populate + mapped_widen;
+        return mapping + mapped_widen;
     case SOURCE_WINDOWED:
         return read + widen;
     case SOURCE_BUFFERED:
         return read + fread_more + tokens * part[PART_LOOP];
     case SOURCE_VIEWS:
-        return populate;
+        return mapping;
     case SOURCE_WAYS:
         break;
     }
@@ -89,27 +91,33 @@ double way_seconds(const struct token_parts *parts, enum source_way way, double 
 double alone_seconds(const struct token_parts *parts, const struct source_settings *s, enum page_state pages)
 {
     struct token_parts paid = *parts;
-    if (pages == PAGES_WARM) /* the pages are mapped already */
-        paid.of[PART_FAULT_BYTE] = paid.of[PART_POPULATE_BYTE] = 0;
     if (s->way == SOURCE_WINDOWED) /* a read may serve several batches */
         paid.of[PART_READ_CALL] *= batch_source_reads(s);
-    const double tokens = (double)(s->order.rows * s->order.length), bytes = tokens * s->set->width;
-    const double seconds =
-        way_seconds(&paid, s->way, tokens, s->set->width, (struct mapped_bytes){ .fault = bytes, .populate = bytes });
+    const double tokens = (double)(s->order.rows * s->order.length),
+                 bytes = pages == PAGES_WARM ? 0 : tokens * s->set->width, /* warm pages are mapped already */
+        seconds =
+            way_seconds(&paid, s->way, tokens, s->set->width, mapping_seconds(&paid, s->way, s->order.shuffle, bytes));
     return seconds + paid.of[PART_ASK] + (s->way == SOURCE_PREFETCHED ? paid.of[PART_HANDOFF] : 0);
+}
+
+/* Return the seconds of a batch in a training step. Views of shuffled rows are copies. */
+static double copy_seconds(const struct options *o, const struct token_parts *parts)
+{
+    const struct window_order order = order_of(o, &(struct shard_set){ 0 });
+    const enum source_way way =
+        o->way == SOURCE_VIEWS && order.shuffle != SHUFFLE_NONE ? SOURCE_ADVISED : (enum source_way)o->way;
+    const uint64_t at_once = is_advised(way, order.shuffle) ? SOURCE_ADVICE : FAULT_AROUND;
+    const double mapped = mapped_bytes(&order, o->token_bytes, at_once, run_window(&o->run));
+    return way_seconds(parts, way, batch_tokens(o), o->token_bytes, mapping_seconds(parts, way, order.shuffle, mapped));
 }
 
 static struct load load_of(const struct options *o, const struct card *card, double transfer)
 {
     const int ranks = o->run.ranks;
-    const struct window_order order = order_of(o, &(struct shard_set){ 0 });
     const struct local_cost cost = card_local(card, ranks);
     const struct token_parts parts = parts_on(card);
     const double local = cost_at(&cost.passes, workload_usual(&o->model, &o->run)) + cost.update,
-                 copy = way_seconds(
-                     &parts, (enum source_way)o->way, batch_tokens(o), o->token_bytes,
-                     mapped_bytes(&order, o->token_bytes, (uint64_t)o->run.skip_first_steps, (uint64_t)o->run.steps)),
-                 fetch = copy + (o->is_slow ? card_sleep(card, o->disk_ms / 1e3) : 0);
+                 copy = copy_seconds(o, &parts), fetch = copy + (o->is_slow ? card_sleep(card, o->disk_ms / 1e3) : 0);
     struct load load = { .data = fetch, .local = local, .cpu = local + copy, .after = cost.update };
     if (o->way != SOURCE_PREFETCHED)
         return load;

@@ -73,8 +73,12 @@ struct cured {
     double once;             /* to build the buckets; NaN if the cure has no part in that */
     int sums;                /* collectives of a step, */
     double bytes;            /* and their bytes */
-    double apart; /* with the cause: the largest difference of gradients from their plain sum, over the largest */
+    double apart;            /* gradients_apart() of their plain sum, with the cause; NaN if that was not compared */
 };
+
+/* Return the largest difference of gradients (count) from those that are wanted, over the largest of these; infinite if a gradient is NaN, or if
+ * all that are wanted are 0. */
+double gradients_apart(const float *gradients, const float *wanted, size_t count);
 
 /* all: measure the cures of a mistake, and the steps that they are compared with; NO_BREAK: of all mistakes. The results are rank 0's. */
 void measure_cures(struct world *world, struct trainer *t, const struct options *o, enum break_kind against,

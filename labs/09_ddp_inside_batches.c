@@ -74,13 +74,12 @@ static const float *compute_gradients(struct trainer *t, struct reducer *reducer
     return adds_here ? total : t->gradients;
 }
 
-/* Return the largest difference of these gradients (count) from the first way's, in units of the largest of them. */
-static double apart_from(const float *gradients, const float *first, size_t count)
+double gradients_apart(const float *gradients, const float *wanted, size_t count)
 {
     double apart = 0, most = 0;
     for (size_t i = 0; i < count; i++) {
-        apart = fmax(apart, fabs((double)gradients[i] - (double)first[i]));
-        most = fmax(most, fabs((double)first[i]));
+        apart = fmax(apart, fabs((double)gradients[i] - (double)wanted[i]));
+        most = fmax(most, fabs((double)wanted[i]));
         if (isnan(gradients[i]))
             return INFINITY;
     }
@@ -139,7 +138,9 @@ static void measure_ways(struct lab *lab, const struct options *o, struct way *w
             if (turn >= 0)
                 seconds[i][turn] = step;
             else
-                ways[i].apart = !device_computes() ? (double)NAN : i == 0 ? 0 : apart_from(gradients, first, t->count);
+                ways[i].apart = !device_computes() ? (double)NAN
+                                : i == 0           ? 0
+                                                   : gradients_apart(gradients, first, t->count);
             ways[i].bytes = 0;
             for (int k = 0; k < spans.count; k++)
                 ways[i].bytes += (double)spans.at[k].bytes;

@@ -175,19 +175,13 @@ static double compare_with_plain(struct clinic *c, const struct cure *cure, bool
     set_cause(c, cure, has_cause);
     cured_passes(c, cure, batch, has_cause);
     device_fetch(found, c->t->gradients, bytes);
-    double apart = 0, largest = 0;
-    for (size_t i = 0; i < count; i++) {
-        largest = fmax(largest, fabs((double)wanted[i]));
-        const double difference = fabs((double)wanted[i] - (double)found[i]);
-        apart = difference <= apart ? apart : difference; /* also NaN */
-    }
+    double apart = gradients_apart(found, wanted, count);
     free(wanted);
     free(found);
-    apart /= largest;
     double *all = memory_new((size_t)world_size(c->world), sizeof *all);
     world_gather(c->world, &apart, sizeof apart, all);
     for (int rank = 0; rank < world_size(c->world); rank++)
-        apart = all[rank] <= apart ? apart : all[rank];
+        apart = fmax(apart, all[rank]);
     free(all);
     return apart;
 }
@@ -244,7 +238,7 @@ static bool is_asked(const struct cure *cure, enum break_kind against)
 static void examine_cure(struct clinic *c, const struct cure *cure, struct cured *cured)
 {
     double once;
-    *cured = (struct cured){ .once = (double)NAN, .step = { (double)NAN, (double)NAN } };
+    *cured = (struct cured){ .once = (double)NAN, .step = { (double)NAN, (double)NAN }, .apart = (double)NAN };
     measure_cure(c, cure, false, &once);
     count_sums(c, cured);
     if (!device_computes() || !can_be_caused(c, cure))

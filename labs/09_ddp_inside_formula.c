@@ -126,17 +126,17 @@ static double share_after_start(const struct schedule *s)
 }
 
 /* Return what a simulated rank's caches lose to the others, which compute in turns at each start; 0 on real ranks, and on a modelled
- * machine. The card has it of buckets of DDP_FIRST. */
+ * machine. The card has it of buckets of DDP_FIRST; if such a bucket holds all gradients, of starts after backward only. */
 static double turns_seconds(const struct options *o, const struct schedule *s, const struct card *card)
 {
-    if (!card_is_measured(card))
+    const double late_s = card_cost(card, STARTED_LATE_COST), early_s = card_cost(card, STARTED_EARLY_COST);
+    if (!card_is_measured(card) || (late_s == 0 && early_s == 0))
         return 0;
     struct options on_card = with_cap(o, DDP_FIRST);
     on_card.in_model_order = false;
     struct schedule *measured = memory_new(1, sizeof *measured);
     make_schedule(measured, &on_card, card);
-    const double late_s = card_cost(card, STARTED_LATE_COST), early_s = card_cost(card, STARTED_EARLY_COST),
-                 share = share_after_start(measured), more = share > 0 ? share_after_start(s) / share : 0;
+    const double share = share_after_start(measured), more = share > 0 ? share_after_start(s) / share : 0;
     free(measured);
     return late_s + more * (early_s - late_s);
 }

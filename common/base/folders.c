@@ -69,3 +69,12 @@ void file_refuse_out(const char *out, int error)
     if (error)
         die(STATUS_USAGE, "--out %.200s cannot be written: %s; name a folder that can", out, strerror(error));
 }
+
+char *file_glob_escape(const char *path)
+{
+    char *escaped = memory_new(2 * strlen(path) + 1, 1), *to = escaped;
+    for (; *path; *to++ = *path++)
+        if (strchr("*?[\\", *path))
+            *to++ = '\\';
+    return escaped;
+}

@@ -4,6 +4,7 @@
 #include "base/csv.h"
 #include "base/die.h"
 #include "base/files.h"
+#include "base/folders.h"
 #include "base/memory.h"
 #include "device/device.h"
 #include "launch/job.h"
@@ -295,7 +296,8 @@ static void prefer_newer(struct candidate *best, const char *path, const char *k
 static char *find_card(const char *folder, const char *key, const char *kernel)
 {
     struct candidate best = { 0 };
-    char *path = memory_text("%s/" CARD_FILE, folder), *copies = memory_text("%s/*/" CARD_COPY, folder);
+    char *path = memory_text("%s/" CARD_FILE, folder), *escaped = file_glob_escape(folder),
+         *copies = memory_text("%s/*/" CARD_COPY, escaped);
     glob_t found = { 0 };
     prefer_newer(&best, path, key, kernel);
     if (glob(copies, 0, NULL, &found) == 0)
@@ -303,6 +305,7 @@ static char *find_card(const char *folder, const char *key, const char *kernel)
             prefer_newer(&best, found.gl_pathv[i], key, kernel);
     globfree(&found);
     free(copies);
+    free(escaped);
     free(path);
     return best.path;
 }

@@ -111,7 +111,6 @@ HOT static void populate(struct batch_source *s, int shard, uint64_t token, size
     const uint64_t end = to - to % SOURCE_ADVICE + SOURCE_ADVICE;
     const uint64_t last = end < file->bytes ? end : file->bytes;
     const bool goes_on = from >= done->from && from <= done->to;
-    s->counts.advices++;
     shard_map_populate(&s->map[shard], goes_on ? done->to : from, last - (goes_on ? done->to : from));
     *done = (struct extent){ .from = goes_on ? done->from : from, .to = last };
 }

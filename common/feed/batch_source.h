@@ -54,9 +54,9 @@ struct token_pair {
     const void *x, *y;
 };
 
-/* Batches of a source since it was opened, and its calls of the kernel and of malloc(). */
+/* Batches of a source since it was opened, its reads, and its calls of malloc(). A prefetching helper makes neither. */
 struct source_counts {
-    uint64_t batches, reads, allocations, advices;
+    uint64_t batches, reads, allocations;
 };
 
 struct batch_source;

@@ -150,8 +150,7 @@ static void read_batches(struct ladder_pass *pass, struct batch_source *source, 
     pass->major = now.major - old.major;
     pass->counts = (struct source_counts){ .batches = after.batches - before.batches,
                                            .reads = after.reads - before.reads,
-                                           .allocations = after.allocations - before.allocations,
-                                           .advices = after.advices - before.advices };
+                                           .allocations = after.allocations - before.allocations };
 }
 
 void ladder_read(struct ladder_pass *pass, const struct source_settings *settings, enum page_state state)

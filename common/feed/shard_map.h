@@ -18,8 +18,8 @@ struct shard_map {
     struct shard_map *next; /* of all that are open */
 };
 
-/* Map a shard, which must stay open. End the program if that fails. The struct must stay where it is until it is closed. Not from
- * several threads at once. */
+/* Map a shard, which must stay open. End the program if that fails. The struct must stay where it is until it is closed. Several
+ * threads may open and close maps of their own. */
 void shard_map_open(struct shard_map *map, const struct token_shard *shard);
 void shard_map_close(struct shard_map *map);
 

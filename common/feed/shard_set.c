@@ -1,5 +1,6 @@
 #include "feed/shard_set.h"
 
+#include "base/folders.h"
 #include "base/hash.h"
 #include "base/memory.h"
 
@@ -22,6 +23,13 @@ static void expand(const char *text, glob_t *found)
     if (error)
         die(token_shard_status(), "--shards %s: %s", text, error == GLOB_NOSPACE ? "too many files" : strerror(errno));
     qsort(found->gl_pathv, found->gl_pathc, sizeof *found->gl_pathv, by_bytes);
+}
+
+char *shard_set_glob(const char *folder, const char *names)
+{
+    char *escaped = file_glob_escape(folder), *text = memory_text("%s/%s", escaped, names);
+    free(escaped);
+    return text;
 }
 
 struct shard_set *shard_set_open(const char *glob_text)

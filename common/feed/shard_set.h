@@ -16,6 +16,9 @@ struct shard_set {
 
 /* Open the shards of a glob, or end the program with one line. Close the set. */
 struct shard_set *shard_set_open(const char *glob_text);
+
+/* Return the glob of files in a folder whose path may hold the characters of a glob. `names`: a glob. Free it. */
+char *shard_set_glob(const char *folder, const char *names);
 void shard_set_close(struct shard_set *set);
 
 /* Close the shards that begin behind the first `tokens` tokens. */

@@ -18,7 +18,7 @@ struct timeline_view {
     int collapsed_count; /* lanes */
     struct collapsed_ranks {
         int first, last; /* consecutive ranks; the first is drawn */
-    } * collapsed;       /* (folds), by rank */
+    } * collapsed;       /* (collapsed_count), by rank */
 };
 
 /* Return a rank's number in the job. */
@@ -32,9 +32,9 @@ bool timeline_view_has_lane(const struct timeline_view *view, int rank, int lane
 
 /* Make the view of a case. If there are too many ranks, neighbours that look alike share a lane; the last rank keeps its own. */
 struct timeline_view timeline_view_take(const struct outcome *outcome);
-void timeline_view_drop(struct timeline_view *picture);
+void timeline_view_drop(struct timeline_view *view);
 
 /* Return the kind of segment that covers most of `begin` to `end` on a lane of a rank; -1 if the lane is empty there. */
-int timeline_view_kind(const struct timeline_view *picture, int rank, int lane, double begin, double end);
+int timeline_view_kind(const struct timeline_view *view, int rank, int lane, double begin, double end);
 
 #endif

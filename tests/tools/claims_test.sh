@@ -236,7 +236,7 @@ together() # NAME CASES TEXT
 together "all together" all "as predicted: it off +0.0 %"
 together "all but two" "all but odd edge" "WRONG: it off +25 %"
 check "  … by name" 0 "ratio, all cases, it (here): wait_ms is 20, not ~ 16 within 10 %: it off +25 %, in 6 rounds"
-together "all but three" "all but odd slow edge" "a fifteenth of the step in no case"
+together "all but three" "all but odd slow edge" "too small a part of the step in every case"
 together "a fourteenth counts" "all but odd slow" "as predicted: it off +0.0 %"
 together "none that can be tested" "all but odd slow base edge" "more ranks than cores"
 expect "it,all,any,wait_ms,<,predicted_wait_ms,,ratio,w"

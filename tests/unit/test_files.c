@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -421,6 +422,19 @@ static void who_still_writes_is_let_alone(void **state)
 
 /* --- folders, and reading --------------------------------------------------------------------------------------- */
 
+static void glob_takes_an_escaped_path_for_itself(void **state)
+{
+    char *path = memory_text("%s/a*b?[c]\\d", (const char *)*state), *escaped = file_glob_escape(path);
+    glob_t found;
+    assert_int_equal(file_make_folder(path), 0);
+    assert_int_equal(glob(escaped, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    assert_string_equal(found.gl_pathv[0], path);
+    globfree(&found);
+    free(escaped);
+    free(path);
+}
+
 static void nested_folders_are_made(void **state)
 {
     static const char *const names[] = { "a", "a/b/c", "a/b/c", "a//d/", "with blank/e", "./f/../g" };
@@ -498,6 +512,7 @@ int main(void)
     };
     const struct CMUnitTest others[] = {
         WITH_FOLDER(nested_folders_are_made),
+        WITH_FOLDER(glob_takes_an_escaped_path_for_itself),
         WITH_FOLDER(a_file_is_read_whole),
         WITH_FOLDER(a_folder_that_cannot_be_made_says_why),
     };

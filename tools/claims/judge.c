@@ -94,7 +94,7 @@ static bool reads_any(const struct claim *claim, const char *const *columns)
     return false;
 }
 
-/* `quantity`: the claim's, mean over rounds. `row`: its row, unless it is about all cases together. */
+/* `quantity`: the claim's, mean over rounds; a few multiply it by a number of ranks. `row`: its row, unless it is about all cases together. */
 static enum pool pool_of(const struct claim *claim, double quantity, const struct csv_table *summary, int row)
 {
     static const char *const alone[] = { "data_ms", "local_ms", "host_ms", NULL }, *const collectives[] = {
@@ -213,7 +213,8 @@ static struct judgement judge(const struct lab *lab, int at, const struct claim_
 
 /* --- all cases together ------------------------------------------------------------------------------------------ */
 
-/* True if the quantity is a tenth of the step or more, in the mean over undisturbed rounds. */
+/* True if the quantity is a tenth of the step or more, in the mean over undisturbed rounds. So noise must lift a term by half from where it
+ * counts anyway (LARGE_SHARE) for that alone to choose its row. */
 static bool is_measured_large(const struct place *place, const struct claim *claim, int row)
 {
     struct claim of_step = *claim;
@@ -260,7 +261,8 @@ static struct judgement judge_together(const struct lab *lab, int at, const stru
             rows.at[rows.count++] = row;
     }
     if (rows.count == 0)
-        snprintf(j.reason, sizeof j.reason, "%s", is_tested || !lacks ? "a fifteenth of the step in no case" : lacks);
+        snprintf(j.reason, sizeof j.reason, "%s",
+                 is_tested || !lacks ? "too small a part of the step in every case" : lacks);
     else if (judge_by_rounds(place, &j, rows))
         j.verdict = verdict_of_evidence(&j);
     free(rows.at);

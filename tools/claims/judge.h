@@ -4,7 +4,7 @@
 
 #include "judgement.h"
 
-/* Evaluate all claims at one place. `gate` keeps only those that must hold, but reads all. Claims about time have their evidence
+/* Evaluate all claims at one place. `gate` keeps only those that must hold. Claims about time have their evidence
  * afterwards and no verdict yet. */
 void judge_place(struct lab *lab, int at, bool gate);
 
