@@ -70,6 +70,15 @@ static double crossover_of(const double *share, int lengths)
     return step_seconds(last) * pow(2, high / (high + low));
 }
 
+/* Return the median of what was found at a length and at its neighbours, or at the nearest three lengths: what a batch adds hardly depends on the
+ * length, and one that others disturbed must not decide the crossover. */
+static double smoothed(const double *found, int lengths, int i)
+{
+    enum { NEAR = 3 };
+    const int last = lengths - NEAR, first = i - 1 < 0 ? 0 : i - 1 > last ? last : i - 1;
+    return lengths < NEAR ? found[i] : stats_quantile(found + first, NEAR, 0.5);
+}
+
 /* Seconds by which a batch of a way lengthens a step. */
 struct exposure {
     int lengths;           /* up to the first beyond four times the predicted crossover */
@@ -145,7 +154,7 @@ static void cross(struct lab *lab, const struct options *base, struct csv *csv)
         const struct exposure exposure = measure_way(lab_card(lab), base, &s);
         double share[LENGTHS];
         for (int i = 0; i < exposure.lengths; i++)
-            share[i] = exposure.found[i] / step_seconds(i);
+            share[i] = smoothed(exposure.found, exposure.lengths, i) / step_seconds(i);
         const double crossover = crossover_of(share, exposure.lengths);
         for (int i = 0; i < exposure.lengths && csv; i++)
             do {
