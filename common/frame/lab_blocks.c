@@ -175,22 +175,35 @@ HOT static enum check check_in(const struct lab *lab, int step)
     return step == lab->window.warmup + lab->window.measured - 1 ? CHECK_KEPT : CHECK_NOTHING;
 }
 
+/* Return the run-queue delay of this rank so far; NaN for a simulated one. */
+static double queued_now(void)
+{
+    return world_is_simulated() ? (double)NAN : interference_run_queue_delay();
+}
+
 /* Return the interruptions of this rank so far. Simulated ranks share one thread, so only rank 0 looks, for all of them; the
  * delay of each is unknown. Real ranks without a core each delay one another. */
 static struct interruptions interruptions_now(const struct lab *lab)
 {
-    const bool is_simulated = world_is_simulated(), is_first = world_rank(lab->world) == 0;
-    const bool shows_others = is_simulated ? is_first : !card_is_oversubscribed(&lab->card, lab->group->ranks);
-    return (struct interruptions){ .queued = is_simulated ? (double)NAN : interference_run_queue_delay(),
-                                   .taken = shows_others ? interference_by_others() : (double)NAN,
-                                   .at = world_wall() };
+    const bool is_first = world_rank(lab->world) == 0;
+    const bool shows_others = world_is_simulated() ? is_first : !card_is_oversubscribed(&lab->card, lab->group->ranks);
+    return (struct interruptions){ .taken = shows_others ? interference_by_others() : (double)NAN, .at = world_wall() };
+}
+
+/* Begin to note the interruptions of this rank. The run-queue delay is read last here, and first at the end: what delays a rank while it reads
+ * these numbers delays no step, and may last longer than all steps of a small model. */
+static void begin_interruptions(struct lab *lab)
+{
+    lab->before = interruptions_now(lab);
+    lab->before.queued = queued_now();
 }
 
 /* Note the interruptions of this rank in the measured steps. */
 static void note_interruptions(struct lab *lab)
 {
+    const double queued = queued_now();
     const struct interruptions now = interruptions_now(lab);
-    lab->result.queued = now.queued - lab->before.queued;
+    lab->result.queued = queued - lab->before.queued;
     lab->result.taken = now.taken - lab->before.taken;
     lab->result.lasted = now.at - lab->before.at;
 }
@@ -210,7 +223,7 @@ HOT bool lab_next_step(struct lab *lab)
     }
     collective_check(lab->group->collective, check_in(lab, lab->step));
     if (lab->step == lab->window.warmup)
-        lab->before = interruptions_now(lab);
+        begin_interruptions(lab);
     if (lab->step < lab->window.warmup + lab->window.measured)
         return true;
     spans_end(&lab->spans, device_record_event());
