@@ -149,7 +149,8 @@ static const struct operations {
     [SOURCE_VIEWS] = { .maps = true, .is_advised = true },
 };
 
-/* Return the bytes that a modelled kernel maps for the rank's batch, in blocks of `at_once`, whenever it touches a block that is not mapped. */
+/* Return the bytes that a modelled kernel maps for the rank's batch, in blocks of `at_once`, whenever the rank touches a block that is not
+ * mapped. */
 static double newly_mapped(struct feed *f, uint64_t at_once)
 {
     const uint64_t bytes = (uint64_t)(batch_tokens(&f->o) * f->o.token_bytes),

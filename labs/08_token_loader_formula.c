@@ -38,9 +38,9 @@ static double mapping_seconds(const struct token_parts *parts, enum source_way w
     return bytes * parts->of[is_advised(way, shuffle) ? PART_POPULATE_BYTE : PART_FAULT_BYTE];
 }
 
-/* Return the bytes that are mapped for a batch, in the mean over the steps of a window. They are mapped in blocks of `at_once`, where this rank
- * touches the first of their bytes. A shuffled row is taken to be far from those before. All ranks are taken to reach a block in the same
- * step, which is not so where it begins among the batches of a step. */
+/* Return the bytes that are mapped for a batch, in the mean over the steps of a window. They are mapped in blocks of `at_once`, where this
+ * rank touches the first of their bytes. A shuffled row is taken to be far from those before. All ranks are taken to reach a block in the
+ * same step, which is not so where it begins among the batches of a step. */
 static double mapped_bytes(const struct window_order *order, int token_bytes, uint64_t at_once, struct window steps)
 {
     const uint64_t bytes = window_order_tokens(order) * (uint64_t)token_bytes;
@@ -56,8 +56,8 @@ static double mapped_bytes(const struct window_order *order, int token_bytes, ui
     return (double)(blocks * at_once) / steps.measured;
 }
 
-/* Return the seconds in which a way loads a batch, from pages that are cached; without slow storage and a helper's thread. `mapping`: to map
- * its pages, for ways that map the shards. */
+/* Return the seconds in which a way loads a batch, from pages that are cached; without slow storage and a helper's thread. `mapping`: to
+ * map its pages, for ways that map the shards. */
 static double way_seconds(const struct token_parts *parts, enum source_way way, double tokens, int token_bytes,
                           double mapping)
 {

@@ -76,8 +76,8 @@ struct cured {
     double apart;            /* gradients_apart() of their plain sum, with the cause; NaN if that was not compared */
 };
 
-/* Return the largest difference of gradients (count) from those that are wanted, over the largest of these; infinite if a gradient is NaN, or if
- * all that are wanted are 0. */
+/* Return the largest difference of gradients (count) from those that are wanted, over the largest of these; infinite if a gradient is NaN,
+ * or if all that are wanted are 0. */
 double gradients_apart(const float *gradients, const float *wanted, size_t count);
 
 /* all: measure the cures of a mistake, and the steps that they are compared with; NO_BREAK: of all mistakes. The results are rank 0's. */

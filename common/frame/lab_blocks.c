@@ -190,8 +190,8 @@ static struct interruptions interruptions_now(const struct lab *lab)
     return (struct interruptions){ .taken = shows_others ? interference_by_others() : (double)NAN, .at = world_wall() };
 }
 
-/* Begin to note the interruptions of this rank. The run-queue delay is read last here, and first at the end: what delays a rank while it reads
- * these numbers delays no step, and may last longer than all steps of a small model. */
+/* Begin to note the interruptions of this rank. The run-queue delay is read last here, and first at the end: what delays a rank while it
+ * reads these numbers delays no step, and may last longer than all steps of a small model. */
 static void begin_interruptions(struct lab *lab)
 {
     lab->before = interruptions_now(lab);

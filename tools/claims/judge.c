@@ -94,7 +94,8 @@ static bool reads_any(const struct claim *claim, const char *const *columns)
     return false;
 }
 
-/* `quantity`: the claim's, mean over rounds; a few multiply it by a number of ranks. `row`: its row, unless it is about all cases together. */
+/* `quantity`: the claim's, mean over rounds; a few multiply it by a number of ranks. `row`: its row, unless it is about all cases
+ * together. */
 static enum pool pool_of(const struct claim *claim, double quantity, const struct csv_table *summary, int row)
 {
     static const char *const alone[] = { "data_ms", "local_ms", "host_ms", NULL }, *const collectives[] = {
