@@ -70,8 +70,8 @@ static double crossover_of(const double *share, int lengths)
     return step_seconds(last) * pow(2, high / (high + low));
 }
 
-/* Return the median of what was found at a length and at its neighbours, or at the nearest three lengths: what a batch adds hardly depends on
- * the length, and one that others disturbed must not decide the crossover. */
+/* Return the median of what was found at a length and at its neighbours, or at the nearest three lengths: what a batch adds hardly depends
+ * on the length, and one that others disturbed must not decide the crossover. */
 static double smoothed(const double *found, int lengths, int i)
 {
     enum { NEAR = 3 };
