@@ -93,10 +93,10 @@ double alone_seconds(const struct token_parts *parts, const struct source_settin
     struct token_parts paid = *parts;
     if (s->way == SOURCE_WINDOWED) /* a read may serve several batches */
         paid.of[PART_READ_CALL] *= batch_source_reads(s);
-    const double tokens = (double)(s->order.rows * s->order.length),
-                 bytes = pages == PAGES_WARM ? 0 : tokens * s->set->width, /* warm pages are mapped already */
-        seconds =
-            way_seconds(&paid, s->way, tokens, s->set->width, mapping_seconds(&paid, s->way, s->order.shuffle, bytes));
+    const double tokens = (double)(s->order.rows * s->order.length);
+    const double bytes = pages == PAGES_WARM ? 0 : tokens * s->set->width; /* warm pages are mapped already */
+    const double mapping = mapping_seconds(&paid, s->way, s->order.shuffle, bytes),
+                 seconds = way_seconds(&paid, s->way, tokens, s->set->width, mapping);
     return seconds + paid.of[PART_ASK] + (s->way == SOURCE_PREFETCHED ? paid.of[PART_HANDOFF] : 0);
 }
 

@@ -214,8 +214,10 @@ static struct judgement judge(const struct lab *lab, int at, const struct claim_
 
 /* --- all cases together ------------------------------------------------------------------------------------------ */
 
-/* True if the quantity is a tenth of the step or more, in the mean over undisturbed rounds. So noise must lift a term by half from where it
- * counts anyway (LARGE_SHARE) for that alone to choose its row. */
+/* Share of the step from which a quantity counts by itself: noise must lift a term by half from LARGE_SHARE to choose its row. */
+static const double LARGE_MEASURED_SHARE = 0.1;
+
+/* True if the quantity has that share of the measured step, in the mean over undisturbed rounds. */
 static bool is_measured_large(const struct place *place, const struct claim *claim, int row)
 {
     struct claim of_step = *claim;
@@ -223,7 +225,7 @@ static bool is_measured_large(const struct place *place, const struct claim *cla
     struct series series = read_rounds(place, &of_step, (struct rows){ 1, &row });
     double more = 0;
     for (int round = 0; round < series.count; round++)
-        more += series.q[round] - 0.1 * series.v[round];
+        more += series.q[round] - LARGE_MEASURED_SHARE * series.v[round];
     free_series(&series);
     return series.count > 0 && more >= 0;
 }
