@@ -42,6 +42,10 @@ readonly longest_seconds=45 shortest_seconds=10
 readonly lesson_seconds=60 # of a lab on real ranks, for --lesson-figures
 readonly usual_minutes=10
 
+# Labs that tell what bounds a step by changing it (--verdict), with the cases to tell it of: causes without their fixes. For how long.
+readonly verdict_rows=("07_triage data_workers0 launch_eager memory_fp32 mixture")
+readonly verdict_seconds=16
+
 # The many ranks of --scale: a world size, and the steps of lab 01 there, of which two warm up. A straggler by chance needs
 # many for a mean, and what a step takes to simulate grows with the square of the ranks. Each run has a seed of its own: with
 # one for all they would share their luck.
@@ -427,7 +431,7 @@ chart() # NAME FOLDER...: what plots/NAME.gp draws of the tables there
 draw() # LAB SINCE: the charts of what it has written here and on simulated machines since that file was made
 {
     local folders
-    mapfile -t folders < <(find "$results/$1" "$results"/platforms/*/"$1" -name summary.csv -newer "$2" -printf '%h\n' 2>/dev/null)
+    mapfile -t folders < <(find "$results/$1" "$results"/platforms/*/"$1" "$results/verdicts/$1" -name summary.csv -newer "$2" -printf '%h\n' 2>/dev/null)
     ((${#folders[@]} == 0)) || chart "$1" "${folders[@]}"
 }
 
@@ -601,11 +605,34 @@ measure_again() # SECONDS UNTIL
     done
 }
 
+# Make the changes of --verdict on real ranks, in a folder of their own: the steps of other cases would take most of the time.
+measure_verdicts() # UNTIL
+{
+    local row name began=$results/.began log words options
+    [[ ${value[--backend]-auto} != sim ]] || return 0
+    for row in "${verdict_rows[@]}"; do
+        read -ra words <<<"$row"
+        name=${words[0]} log=build/${words[0]}-verdicts.log
+        [[ " ${finished[*]} " == *" $name "* ]] || continue
+        (($1 - SECONDS >= verdict_seconds + overhead_seconds)) || break
+        touch "$began"
+        : >"$log"
+        mapfile -t options < <(printf -- '--cases\n%s\n' "${words[@]:1}")
+        if quietly "$name, verdicts, about $(clock $verdict_seconds)" "$log" lab "$name" --out "$results/verdicts" \
+            --seconds $verdict_seconds --ranks 1 --verdict "${options[@]}"; then
+            draw "$name" "$began" >/dev/null
+        else
+            problem "$name" "$name failed (verdicts); results of earlier runs are still there" "$(last_complaint)"
+        fi
+    done
+}
+
 # Go round the labs again: first all of them, in equally long rounds, then those where further rounds do most.
 more_passes() # SINCE: when the first pass began
 {
     local until=$(($1 + 60 * 10#${value[--minutes]-$usual_minutes})) name place seconds
     heading "More rounds, until $(clock "$until") of this run or until every claim is decided; Ctrl-C keeps what is there"
+    measure_verdicts "$until"
     measure_again $((2 * (until - SECONDS) / 3)) "$until" < <(everywhere)
     while read -r name place seconds < <(best_rounds $((until - SECONDS))); do
         add_rounds "$name" "$place" "$seconds" || break
@@ -662,8 +689,8 @@ plan_of() # KIND LAB
 
 run_folder() # LAB PLACE: the folder of its tables
 {
-    if [[ $2 == here ]]; then
-        printf '%s\n' "$results/lessons/here/$1"
+    if [[ $2 == @(here|verdicts) ]]; then
+        printf '%s\n' "$results/lessons/$2/$1"
     else
         find "$results/lessons/$2/platforms" -path "*/$1/summary.csv" -printf '%h\n' 2>/dev/null | head -n 1
     fi
@@ -679,16 +706,16 @@ run_of_lesson() # LAB PLACE OPTION...
 {
     local name=$1 place=$2 words=("${@:3}")
     rm -rf "$results/lessons/$place"/{,platforms/*/}"$name"
-    [[ $place != here ]] || words=(--backend mpi "${words[@]}")
-    [[ $place != here || " ${words[*]} " == *" --ranks "* ]] || words+=(--ranks "$(nproc)")
-    [[ $place != @(here|dedicated-cores) || " ${words[*]} " == *" --"@(seconds|rounds)" "* ]] ||
+    [[ $place != @(here|verdicts) ]] || words=(--backend mpi "${words[@]}")
+    [[ $place != @(here|verdicts) || " ${words[*]} " == *" --ranks "* ]] || words+=(--ranks "$(nproc)")
+    [[ $place != @(here|verdicts|dedicated-cores) || " ${words[*]} " == *" --"@(seconds|rounds)" "* ]] ||
         words+=(--seconds "${value[--seconds]-$lesson_seconds}")
     : >"build/$name-lesson.log"
     quietly "$name, $place" "build/$name-lesson.log" lab "$name" --out "$results/lessons/$place" "${words[@]}" || {
         problem "$name" "$name failed ($place); its lesson stays as it is" "$(last_complaint)"
         return 1
     }
-    [[ $place != here ]] || say_disturbed "$(run_folder "$name" here)/rounds.csv"
+    [[ $place != @(here|verdicts) ]] || say_disturbed "$(run_folder "$name" "$place")/rounds.csv"
     return 0
 }
 
@@ -713,10 +740,11 @@ draw_lesson() # LAB: draw its pictures, and write the run of each to pictures.cs
 keep_tables() # LAB: those that markers read
 {
     local place=here file from path
-    rm -rf "notebooks-md/runs/$1" notebooks-md/runs/platforms/*/"$1"
+    rm -rf "notebooks-md/runs/$1" notebooks-md/runs/{platforms/*,verdicts}/"$1"
     while read -r path; do
         place=here file=${path##*/}
         [[ $path != platforms/* ]] || { place=${path#platforms/}; place=${place%%/*}; }
+        [[ $path != verdicts/* ]] || place=verdicts
         from=$(run_folder "$1" "$place")
         mkdir -p "notebooks-md/runs/${path%/*}"
         cp "$from/$file" "notebooks-md/runs/$path" 2>/dev/null ||
@@ -815,7 +843,7 @@ keep_notes() # in runs.csv
 drawable() # the script and the folder of all results that there is a script for
 {
     local folder
-    for folder in "$results"/[0-9][0-9]_* "$results"/platforms/*/[0-9][0-9]_*; do
+    for folder in "$results"/[0-9][0-9]_* "$results"/{platforms/*,verdicts}/[0-9][0-9]_*; do
         [[ ! -e $folder/summary.csv || ! -e plots/${folder##*/}.gp ]] || printf '%s %s\n' "${folder##*/}" "$folder"
     done
     [[ ! -e $results/blame/summary.csv ]] || printf 'blame %s\n' "$results/blame"

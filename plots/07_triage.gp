@@ -18,7 +18,7 @@ load plots."/charts.gp"
 # A panel per case, three beside each other; the panels of a row share a scale. Workers take turns: so mean and median are those of
 # whole turns, as many as the table has, up to its last step; their lines show which steps these are.
 series_csv = results."/series.csv"
-setting(name) = system('awk -v name=--'.name.' ''!/^# command: / { if (/^#/) next; exit } \
+setting(name) = system('awk -v name=--'.name.' ''!/^# settings: / { if (/^#/) next; exit } \
     { for (i = 2; i < NF; i++) if ($i == name) { print $(i + 1); exit } }'' <'.in_shell(series_csv))
 workers_of(case) = strstrt(case, "_workers0") ? "0" : strstrt(case, "_few") ? setting("workers-few") : strstrt(case, "_many") ? setting("workers-many") : ""
 made_by(case) = workers_of(case) eq "" ? "" : workers_of(case) eq "0" ? ", no workers" : workers_of(case) eq "1" ? ", 1 worker" : ", ".workers_of(case)." workers"

@@ -1,5 +1,6 @@
 # charts: the three charts of every lab whose cases have comparable steps: each rank's time by phase (breakdown), one step on all
-# ranks (timeline), and the step of each case (step_time). The script of a lab sets these variables, then loads this file:
+# ranks (timeline), and the step of each case (step_time); and that of verdicts, if there are any (shares.gp). The
+# script of a lab sets these variables, then loads this file:
 #
 #     lab               "01_straggler"
 #     timeline_cases    the cases of the timeline: baseline, fault, fix; the first two are those of the breakdown
@@ -380,3 +381,5 @@ do for [format in formats] {
 above = 52
 set ytics nomirror scale 0 textcolor rgb "black" noenhanced
 set key maxrows 1
+
+load plots."/shares.gp"

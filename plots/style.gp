@@ -46,9 +46,8 @@ number(cell) = cell eq "" || cell eq "-" ? NaN : real(dotted(cell))            #
 keep_larger(cell) = number(cell) > most ? (most = number(cell)) : most          # skips NaN
 largest(list) = (most = 0, sum [i = 1:words(list)] keep_larger(word(list, i)), most)
 
-# True if a table is from this run or one to which it added rounds (comparable() in common/report/rounds_table.c), not left by another.
-settings_of(csv) = there(csv) ? system("sed -nE '/^[^#]/q; /^# command: /{s/ --(seconds|rounds) [^ ]*//g; \
-    s/ --(add-rounds|keep-card|without-tables)//g; p}' <".in_shell(csv)) : ""
+# True if a table is from this run or one to which it added rounds, not left by another.
+settings_of(csv) = there(csv) ? head_of(csv, "settings") : ""
 of_this_run(csv) = settings_of(csv) ne "" && settings_of(csv) eq settings_of(summary_csv)
 
 # ---- Colours, fills, words ------------------------------------------------------------------

@@ -162,7 +162,7 @@ void dry_run_tell(FILE *out, const struct dry_run *p)
     struct run *run = run_of(copy);
     run->dry_run = false;
     fprintf(out, "%s ", p->spec->lab);
-    options_echo(out, p->tables, copy);
+    options_echo(out, p->tables, copy, NULL);
     fprintf(out, "\n\nNothing was started. This would run:\n");
     print_cases(out, p);
     print_ranks(out, p);

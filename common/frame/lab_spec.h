@@ -128,7 +128,8 @@ struct lab_spec {
     const char *const *lesson;      /* cases that the lesson shows, beside the baseline, likewise; NULL: all */
     const struct lab_table *tables; /* ended by a row without name; NULL: none */
     /* Changes for --verdict; a row without suspect ends them, NULL: none. The first removes what works beside the step, as a loader
-     * does: it would hide what the others gain, so each of these is made in addition to the first. */
+     * does: it would hide what the others gain, so each of these is made in addition to the first. In
+     * run_all.sh, `verdict_rows` names the cases that a full run changes. */
     const struct lab_change *changes;
 };
 

@@ -87,22 +87,32 @@ static void put_card(FILE *out, const struct run_results *a)
     free(text);
 }
 
+/* Write a header line with the options, except those of `without`. A quiz has the words that were typed. */
+static void put_options(FILE *out, const struct run_results *a, const char *key, const char *const *without)
+{
+    fprintf(out, "# %s: %s", key, a->of.spec->lab);
+    if (a->of.run->blind) {
+        blind_echo(out, a->of.argv);
+    } else {
+        fputc(' ', out);
+        options_echo(out, a->of.tables, a->of.base, without);
+    }
+    fputc('\n', out);
+}
+
 static char *preamble_of(const struct run_results *a)
 {
     char *echo = NULL;
     size_t size = 0;
     FILE *out = memory_stream(&echo, &size);
-    fprintf(out, "# lockstep: %s\n# lab: %s\n# command: ", LOCKSTEP_VERSION, a->of.spec->lab);
-    fprintf(out, a->of.run->blind ? "%s" : "%s ", a->of.spec->lab);
-    if (a->of.run->blind)
-        blind_echo(out, a->of.argv);
-    else
-        options_echo(out, a->of.tables, a->of.base);
+    fprintf(out, "# lockstep: %s\n# lab: %s\n", LOCKSTEP_VERSION, a->of.spec->lab);
+    put_options(out, a, "command", NULL);
+    put_options(out, a, "settings", run_launch_flags);
     char when[32];
     time_t now = time(NULL);
     struct tm local;
     strftime(when, sizeof when, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
-    fprintf(out, "\n# when: %s", when);
+    fprintf(out, "# when: %s", when);
     if (world_is_simulated())
         fprintf(out, "\n# simulated: platform %s, %s", world_platform(), world_about());
     if (device_gpus() > 0) {

@@ -270,7 +270,14 @@ char **options_words(const struct option_row *rows, const void *values)
     return words;
 }
 
-void options_echo(FILE *out, const struct option_row *const *tables, const void *values)
+static bool is_among(const char *flag, const char *const *flags)
+{
+    while (flags && *flags && strcmp(*flags, flag) != 0)
+        flags++;
+    return flags && *flags;
+}
+
+void options_echo(FILE *out, const struct option_row *const *tables, const void *values, const char *const *without)
 {
     const char *gap = "";
     for (; *tables; tables++)
@@ -280,7 +287,7 @@ void options_echo(FILE *out, const struct option_row *const *tables, const void 
             const struct option_list *list = row->kind == OPTION_LIST ? place : NULL;
             for (int i = 0; list && i < list->count; i++, gap = " ")
                 fprintf(out, "%s%s %s", gap, row->flag, list->text[i]);
-            if (is_off || row->kind == OPTION_TEXT || list)
+            if (is_off || row->kind == OPTION_TEXT || list || is_among(row->flag, without))
                 continue;
             fprintf(out, "%s%s", gap, row->flag);
             gap = " ";

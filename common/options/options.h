@@ -55,7 +55,7 @@ bool option_list_has(const struct option_list *list, const char *word);
 char **options_words(const struct option_row *rows, const void *values);
 
 /* Write integers, numbers, choices, switches and lists as the flags that set them, on one line without a line end. A result can
- * be repeated with these flags. */
-void options_echo(FILE *out, const struct option_row *const *tables, const void *values);
+ * be repeated with these flags. `without`: flags to leave out, NULL-terminated; NULL for none. */
+void options_echo(FILE *out, const struct option_row *const *tables, const void *values, const char *const *without);
 
 #endif

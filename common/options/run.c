@@ -93,6 +93,9 @@ const struct option_row run_option_rows[] = {
 };
 #undef AT
 
+const char *const run_launch_flags[] = { "--seconds", "--rounds", "--add-rounds", "--keep-card", "--without-tables",
+                                         "--verdict", NULL };
+
 int run_global_batch(const struct run *run)
 {
     return run->ranks * run->batch_size * run->accumulate;

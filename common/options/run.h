@@ -60,6 +60,10 @@ extern const struct run run_published, run_published_texts;
 /* Offsets in these rows count from the start of `struct run`. */
 extern const struct option_row run_option_rows[];
 
+/* Options that may differ between launches whose rounds join: they change no case, only what is measured besides, and for how long.
+ * NULL-terminated. */
+extern const char *const run_launch_flags[];
+
 /* Samples that all ranks together train on in one step: ranks x batch_size x accumulate. */
 int run_global_batch(const struct run *run);
 

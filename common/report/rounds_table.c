@@ -68,39 +68,14 @@ static void put_round(struct csv *csv, const struct report *report, const struct
 
 /* --- rows of earlier runs --------------------------------------------------------------------------------------- */
 
-/* Cut an option and its value out of a command line. */
-static void cut_option(char *command, const char *flag, bool has_value)
-{
-    char *found = strstr(command, flag);
-    if (!found)
-        return;
-    char *rest = found + strlen(flag);
-    if (has_value)
-        rest += strcspn(rest + 1, " ") + 1;
-    memmove(found, rest, strlen(rest) + 1);
-}
-
-/* Remove the parts that may differ between runs with equal rounds; settings_of() in plots/style.gp removes the same. */
-static char *comparable(char *command)
-{
-    if (command) {
-        cut_option(command, " --seconds", true);
-        cut_option(command, " --rounds", true);
-        cut_option(command, " --add-rounds", false);
-        cut_option(command, " --keep-card", false);
-        cut_option(command, " --without-tables", false);
-    }
-    return command;
-}
-
 /* Return the name of a header line in which an earlier table differs from this run's; NULL if the runs are alike. */
 static const char *difference(const struct csv_table *earlier, const struct csv_table *ours)
 {
-    static const char *const keys[] = { "lockstep", "command", "machine", "device",   "hosts",
-                                        "cores",    "backend", "kernel",  "algorithm" };
+    static const char *const keys[] = { "lockstep", "settings", "machine", "device",   "hosts",
+                                        "cores",    "backend",  "kernel",  "algorithm" };
     const char *found = NULL;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !found; i++) {
-        char *before = comparable(csv_comment(earlier, keys[i], 0)), *now = comparable(csv_comment(ours, keys[i], 0));
+        char *before = csv_comment(earlier, keys[i], 0), *now = csv_comment(ours, keys[i], 0);
         if (before && now ? strcmp(before, now) != 0 : before != now)
             found = keys[i];
         free(before);

@@ -12,7 +12,7 @@ drawn=(data_workers0 launch_eager) shortest=(--sleep-ms 0) longest=(--sleep-ms 1
 what_if_ms=74.8 # one rank: the case's own step
 charted_measured=('series slow samples, no workers' 'series busy samples, 8 workers' 'series median 0.404 ms, mean 17.1 ms'
     'series mean of the steps under the line' 'roofline large tensors + bf16' 'roofline memory: 8.60 GB/s' 'roofline matrix products: 48.0 GFLOP/s'
-    'launch_sweep replayed' 'launch_sweep dispatch: 31.9 ns' 'launch_sweep crossover predicted at 391 floats' 'launch_sweep at 381 floats')
+    'shares bound by' 'shares two claim the same time' 'shares tiny operations' 'launch_sweep replayed' 'launch_sweep dispatch: 31.9 ns' 'launch_sweep crossover predicted at 391 floats' 'launch_sweep at 381 floats')
 candidates=(--cases data_workers0 --cases data_few --cases launch_eager)
 verdict=' verdict.csv'
 

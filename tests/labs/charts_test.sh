@@ -63,8 +63,7 @@ with_measured() # FOLDER PROGRAM: the charts of the run with these tables, chang
     local table
     mkdir "$1" && cp "$results"/*.csv "$1"
     for table in "$measured"/*.csv; do
-        { sed -n '/^# command: /{ s/ --rounds [^ ]*/ --rounds 9/; s/ --seconds [^ ]*/ --seconds 99 --add-rounds --keep-card --without-tables/p; }' \
-            "$results/summary.csv"; awk -F, -v OFS=, "$2" "$table"; } >"$1/${table##*/}"
+        { grep '^# settings: ' "$results/summary.csv"; awk -F, -v OFS=, "$2" "$table"; } >"$1/${table##*/}"
     done
     draw "$1" "$name" svg
 }
@@ -79,7 +78,8 @@ if [[ -d $measured ]]; then
     with_measured no-row 'NR <= 1'
     with_measured zeros 'NR > 1 { for (i = 3; i <= NF; i++) $i = 0 } { print }'
     with_measured unpredicted 'NR == 1 { for (i = 1; i <= NF; i++) is_one[i] = $i ~ /predicted/ } NR > 1 { for (i in is_one) if (is_one[i]) $i = "" } { print }'
-    with_measured slow-machine 'NR > 1 { for (i = $1 ~ /^[a-z]/ ? 3 : 2; i <= NF; i++) $i = $i * 1000 } { print }'
+    with_measured slow-machine 'NR == 1 { for (i = 1; i <= NF; i++) is_share[i] = $i ~ /share/ }
+        NR > 1 { for (i = $1 ~ /^[a-z]/ ? 3 : 2; i <= NF; i++) $i = is_share[i] ? $i : $i * 1000 } { print }'
     for table in "$measured"/*.csv; do
         table=${table##*/}
         cp -r whole "without-$table"

@@ -360,6 +360,11 @@ test_plan()
         says "table $table"
     done
     (($(grep -c ^table <<<"$said") == 4)) || complain "four tables wanted"
+    sed -i 's~^<!-- run: blog~<!-- run: verdicts shares cases=late -->\n&~' "$project/$lesson"
+    run 0 --plan
+    says "run 01_late verdicts --cases late --verdict"
+    says "table verdicts/01_late/summary.csv"
+    make_project
 }
 
 foreign_pictures() # PROJECT: print the pictures of its lessons that are not of the runs whose numbers stand in the text
@@ -372,6 +377,7 @@ foreign_pictures() # PROJECT: print the pictures of its lessons that are not of 
             IFS=, read -r _ place when sum < <(grep "^${picture#img/}," "$1/notebooks-md/runs/pictures.csv" 2>/dev/null)
             summary=$1/notebooks-md/runs/platforms/$place/$lab/summary.csv
             [[ $place != here ]] || summary=$1/notebooks-md/runs/$lab/summary.csv
+            [[ $place != verdicts ]] || summary=$1/notebooks-md/runs/verdicts/$lab/summary.csv
             [[ -n $sum && $(cksum <"$1/notebooks-md/$picture") == "$sum "* ]] || echo "$picture is not as --lesson-figures drew it"
             grep -qxF "# when: $when" "$summary" 2>/dev/null || echo "$picture is of another run than the numbers"
         done

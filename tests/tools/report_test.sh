@@ -60,7 +60,8 @@ place() # FOLDER PLATFORM STEP: write a lab's tables there; STEP is the time of 
     mkdir -p "$1"
     cat >"$1/summary.csv" <<END
 # lockstep: 0.1.0
-# command: 01_straggler --ranks 4
+# command: 01_straggler --ranks 4 --seconds 9
+# settings: 01_straggler --ranks 4
 # machine: A <fast> "machine" & more
 # ranks: 4
 # backend: mpi (Open MPI)
@@ -74,8 +75,8 @@ skew_ws4,mpi,$2,4,6,$3,71,11,20,0,30,9,2,84,2.33,2.2,2.5,0,one rank sleeps
 unclear,mpi,$2,4,6,31,31,1,19,0,1,10,,,1.03,0.9,1.2,0,
 "<b>odd</b>",mpi,$2,4,6,77.77,31,1,19,0,1,10,,,1.03,0.9,1.2,1,
 END
-    printf '# command: 01_straggler --ranks 4\na,b\n1.25,of this run\n' >"$1/sweep.csv"
-    printf '# command: 01_straggler --ranks 8\na,b\n1.25,of another run\n' >"$1/exposed.csv"
+    printf '# settings: 01_straggler --ranks 4\na,b\n1.25,of this run\n' >"$1/sweep.csv"
+    printf '# settings: 01_straggler --ranks 8\na,b\n1.25,of another run\n' >"$1/exposed.csv"
     printf '# explanation of skew_ws4: ranks 0, 1 and 3 wait 30 ms for rank 2\ncase,step\n' >"$1/lanes.csv"
     touch "$1"/{ranks,rounds,spans}.csv "$1/trace.json"
     chart "$1/timeline.svg" "timeline of $3"
@@ -92,6 +93,7 @@ has 01_straggler "the lab was not run yet" "The lesson's own picture" 'src="data
 
 place "$results/01_straggler" here 70.4
 place "$results/platforms/dedicated-cores/01_straggler" dedicated-cores 69.6
+place "$results/verdicts/01_straggler" here 70.5
 cat >"$results/runs.csv" <<'END'
 what,status,reason
 "02_rank0_host",failed,"a rank was ended by signal 9 (Killed): rank 2 <gone>"

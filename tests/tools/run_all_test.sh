@@ -92,12 +92,12 @@ if [[ -e $BROKEN ]]; then echo "error: no such thing"; exit 1; fi
 if [[ $1 == -S ]]; then echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" >build/CMakeCache.txt; exit; fi
 mkdir -p build/bin build/lib/model
 touch build/lib/model/01_straggler.so
-for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 claims:0 report:0 scale:0 blog_machine:0 blog_gpu:0 lesson_numbers:0; do
+for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 07_triage:0 claims:0 report:0 scale:0 blog_machine:0 blog_gpu:0 lesson_numbers:0; do
     {
         echo '#!/usr/bin/env bash'
         echo "printf '%s\n' \"${name%:*} \$*\" >>\"$CALLS\""
         echo 'if [[ -e $SLOW && "${0##*/} $*" == *$(<"$SLOW")* ]]; then trap "sleep 0.3; echo ended >>$CALLS; exit 143" TERM; sleep 60 & echo "sleeps $!" >>"$CALLS"; wait; fi'
-        [[ $name != 0[14]_* ]] || echo 'lab=${0##*/}; while (($# > 0)); do
+        [[ $name != 0[147]_* ]] || echo 'lab=${0##*/}; while (($# > 0)); do
                 [[ $1 != --out ]] || out=$2
                 [[ $1 != --platform ]] || platform=$2
                 shift
@@ -268,6 +268,30 @@ test_passes()
     not_called "--backend mpi"
     grep -qF '"real ranks",skipped,"this machine has one core"' "$folder/passes/runs.csv" || complain "runs.csv: one core"
     stub "$folder/bin/nproc" <<<'echo 4'
+}
+
+test_verdicts()
+{
+    # A lab that tells causes by changes does so for some cases, in a folder of its own, once all labs have measured.
+    local judged="07_triage --out $folder/verdicts/verdicts --seconds 16 --ranks 1 --verdict --cases data_workers0 --cases launch_eager"
+    printf '/* 07_triage: what is slow?\n */\n' >"$project/labs/07_triage.c"
+    touch "$project/plots/07_triage.gp"
+    run 0 --only 07_triage --out "$folder/verdicts"
+    called "$judged"
+    called "results='$folder/verdicts/verdicts/07_triage'"
+    run 0 --report --out "$folder/verdicts"
+    called "results='$folder/verdicts/verdicts/07_triage'"
+    run 0 --only 07_triage --out "$folder/verdicts" --ranks 2 --backend mpi
+    called "$judged"
+    run 0 --only 07_triage --out "$folder/verdicts" --quick
+    not_called "--verdict"
+    run 0 --only 07_triage --out "$folder/verdicts" --minutes 0 # there is no time left
+    not_called "--verdict"
+    run 0 --only 07_triage --out "$folder/verdicts" --backend sim # causes of real steps only
+    not_called "--verdict"
+    run 0 --only 01_straggler --out "$folder/verdicts"
+    not_called "--verdict"
+    rm "$project/labs/07_triage.c" "$project/plots/07_triage.gp"
 }
 
 test_platforms()
@@ -645,6 +669,7 @@ test_usage
 test_telling
 test_running
 test_passes
+test_verdicts
 test_platforms
 test_lessons
 test_gpus

@@ -2,6 +2,7 @@
 #include "base/csv.h"
 #include "frame/drift_series.h"
 #include "frame/schedule.h"
+#include "options/run.h"
 #include "report/rounds_table.h"
 #include "support/unit.h"
 #include "world/world.h"
@@ -214,8 +215,8 @@ TEST(own_costs_are_means_of_their_own_probes)
 
 /* --- rounds.csv ------------------------------------------------------------------------------------------------------- */
 
-/* Write a run of one case with two rounds, which took `step` and twice as long. */
-static void write_run(const char *folder, const char *command, double step, bool keeps)
+/* Write a launch of one case with two rounds, which took `step` and twice as long. */
+static void write_launch(const char *folder, const char *settings, double step, bool keeps)
 {
     struct file_set files = { 0 };
     struct drifted then[2] = { { .predicted_step = 0.02, .local = 1.25, .transfer = 1 },
@@ -227,7 +228,7 @@ static void write_run(const char *folder, const char *command, double step, bool
                                .run = { .ranks = 2, .batch_size = 8, .accumulate = 1 },
                                .stats = { .rounds = 2, .steps = 8, .round = rounds },
                                .then = then };
-    char *preamble = memory_text("# command: %s\n", command);
+    char *preamble = memory_text("# settings: %s\n", settings);
     struct report report = { .lab = "lab",
                              .folder = folder,
                              .files = &files,
@@ -250,7 +251,7 @@ static struct csv_table read_rounds(const char *folder)
 
 TEST_IN_FOLDER(a_round_has_its_prediction_and_what_disturbed_it)
 {
-    write_run(*state, "lab --seed 1", 0.01, false);
+    write_launch(*state, "lab --seed 1", 0.01, false);
     struct csv_table table = read_rounds(*state);
     assert_int_equal(table.rows, 2);
     assert_string_equal(csv_field(&table, 0, "slowest_step_ms"), "10.000000");
@@ -263,11 +264,10 @@ TEST_IN_FOLDER(a_round_has_its_prediction_and_what_disturbed_it)
     csv_free(&table);
 }
 
-TEST_IN_FOLDER(launches_of_one_command_join)
+TEST_IN_FOLDER(launches_with_equal_settings_join)
 {
-    write_run(*state, "lab --seed 1 --seconds 60 --rounds 2", 0.01, true);
-    write_run(*state, "lab --seed 1 --seconds 9 --rounds 4 --add-rounds", 0.02, true);
-    write_run(*state, "lab --seed 1 --seconds 60 --rounds 0 --add-rounds", 0.03, true);
+    for (int launch = 0; launch < 3; launch++)
+        write_launch(*state, "lab --seed 1", 0.01 * (launch + 1), true);
     struct csv_table table = read_rounds(*state);
     assert_int_equal(table.rows, 6);
     for (int row = 0; row < table.rows; row++) {
@@ -278,15 +278,43 @@ TEST_IN_FOLDER(launches_of_one_command_join)
     csv_free(&table);
 }
 
-TEST_IN_FOLDER(rounds_of_another_command_are_dropped)
+/* Return the settings as the tables' header has them. Free them. */
+static char *settings_of(const struct run *run)
 {
-    write_run(*state, "lab --seed 1 --rounds 2", 0.01, true);
-    write_run(*state, "lab --seed 2 --rounds 2", 0.02, true);
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    options_echo(out, (const struct option_row *const[]){ run_option_rows, NULL }, run, run_launch_flags);
+    fclose(out);
+    return text;
+}
+
+TEST(launches_may_be_of_any_length_and_have_tables_or_verdicts)
+{
+    struct run later = run_published;
+    later.seconds = 9;
+    later.rounds = 4;
+    later.add_rounds = later.keep_card = later.without_tables = later.verdict = true;
+    char *settings = settings_of(&run_published), *same = settings_of(&later);
+    assert_string_equal(settings, same);
+    free(same);
+    later.seed++;
+    char *other = settings_of(&later);
+    assert_string_not_equal(settings, other);
+    free(other);
+    free(settings);
+}
+
+TEST_IN_FOLDER(rounds_with_other_settings_are_dropped)
+{
+    write_launch(*state, "lab --seed 1", 0.01, true);
+    write_launch(*state, "lab --seed 2", 0.02, true);
     struct csv_table table = read_rounds(*state);
     assert_int_equal(table.rows, 2);
     assert_string_equal(csv_field(&table, 0, "slowest_step_ms"), "20.000000");
     csv_free(&table);
-    write_run(*state, "lab --seed 2 --rounds 2", 0.03, false); /* not asked to keep them */
+    write_launch(*state, "lab --seed 2", 0.03, false); /* not asked to keep them */
     table = read_rounds(*state);
     assert_int_equal(table.rows, 2);
     csv_free(&table);

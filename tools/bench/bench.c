@@ -61,7 +61,7 @@ static char *preamble_of(const struct bench_options *options, const struct prove
     FILE *out = memory_stream(&text, &size);
     cores_name(cpu, CARD_NAME);
     fprintf(out, "# lockstep: %s\n# command: bench ", LOCKSTEP_VERSION);
-    options_echo(out, tables, options);
+    options_echo(out, tables, options, NULL);
     fputc('\n', out);
     provenance_head(provenance, out);
     fprintf(out, "# machine: %s\n# cores: %d\n# kernel: %s\n", cpu, cores_here(), device_kernel());

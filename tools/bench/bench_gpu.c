@@ -486,7 +486,7 @@ static void write_table(const struct bench *bench)
     struct file file = file_begin(bench->options.out, "bench_gpu.csv");
     struct csv csv = { .out = file.out };
     fprintf(file.out, "# lockstep: %s\n# command: bench_gpu ", LOCKSTEP_VERSION);
-    options_echo(file.out, tables, &bench->options);
+    options_echo(file.out, tables, &bench->options, NULL);
     fputc('\n', file.out);
     provenance_head(&bench->provenance, file.out);
     fprintf(file.out, "# device: %s\n%s", bench->about, bench->kernel);

@@ -64,6 +64,8 @@ static void print_run(const struct check *check, const struct run_line *run)
     printf("run %s %s %s", check->lab, run->place, run->options);
     if (strcmp(run->place, "dedicated-cores") == 0)
         printf("--backend sim");
+    else if (strcmp(run->place, "verdicts") == 0)
+        printf("--verdict");
     else if (strcmp(run->place, "here") != 0 && !strstr(run->options, "--platform "))
         printf("--platform %s", run->place);
     putchar('\n');

@@ -80,6 +80,8 @@ static char *path_of(const struct runs *runs, const struct where *where)
     const char *file = is_named ? where->file : "summary.csv";
     if (strcmp(where->place, "here") == 0)
         return memory_text("%s/%s/%s", runs->runs, where->lab, file);
+    if (strcmp(where->place, "verdicts") == 0)
+        return memory_text("%s/verdicts/%s/%s", runs->runs, where->lab, file);
     return memory_text("%s/platforms/%s/%s/%s", runs->runs, where->place, where->lab, file);
 }
 

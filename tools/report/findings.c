@@ -24,6 +24,8 @@ static char *phrase_of(const char *lab, const char *platform)
         return memory_text("dedicated cores, simulated");
     if (strcmp(platform, "blog") == 0)
         return memory_text("the blog's machine, simulated");
+    if (strcmp(platform, "verdicts") == 0)
+        return memory_text("here, without one suspect after the other");
     return memory_text("platform %s, simulated", platform);
 }
 
@@ -99,6 +101,7 @@ struct lab_findings findings_open(const char *results, const char *lab)
     }
     free(files);
     free(folder);
+    add_finding(&f, results, "verdicts/", "verdicts");
     return f;
 }
 
@@ -129,7 +132,7 @@ bool finding_is_wrong(const struct finding *finding, int row)
 
 bool finding_is_of_run(const struct finding *finding, const struct csv_table *table)
 {
-    char *ours = finding_comment(finding, "command", 0), *its = csv_comment(table, "command", 0);
+    char *ours = finding_comment(finding, "settings", 0), *its = csv_comment(table, "settings", 0);
     bool is = !ours || (its && strcmp(ours, its) == 0);
     free(ours);
     free(its);

@@ -11,7 +11,7 @@
 struct finding {
     char *folder;   /* below the results: "platforms/blog/01_straggler" */
     char *path;     /* the same, with the results folder in front */
-    char *platform; /* "here", "dedicated-cores", "blog" … */
+    char *platform; /* "here", "dedicated-cores", "blog" …; "verdicts": here, with the changes of --verdict */
     char *place;    /* platform for display: "dedicated cores, simulated" */
     bool is_simulated;
     struct csv_table summary;
@@ -23,7 +23,7 @@ struct finding {
 struct lab_findings {
     char *lab;
     int count;
-    struct finding *at; /* (count) most instructive first: dedicated cores, here, the blog's machine, others */
+    struct finding *at; /* (count) most instructive first: dedicated cores, here, the blog's machine, others, verdicts */
 };
 
 /* Read all results of a lab. Missing results are no error; an unreadable table ends the program. */
@@ -36,7 +36,7 @@ char *finding_comment(const struct finding *finding, const char *key, int n);
 /* True if a row's checks failed; then none of its speeds are shown. */
 bool finding_is_wrong(const struct finding *finding, int row);
 
-/* True if another table of the folder is from the same run, that is, from the same command. */
+/* True if another table of the folder has the same settings: it is from this run, or from one to which it added rounds. */
 bool finding_is_of_run(const struct finding *finding, const struct csv_table *table);
 
 /* Return the row in charts.csv; -1 if this run has no such chart. */
