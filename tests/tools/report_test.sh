@@ -93,7 +93,6 @@ has 01_straggler "the lab was not run yet" "The lesson's own picture" 'src="data
 
 place "$results/01_straggler" here 70.4
 place "$results/platforms/dedicated-cores/01_straggler" dedicated-cores 69.6
-place "$results/verdicts/01_straggler" here 70.5
 cat >"$results/runs.csv" <<'END'
 what,status,reason
 "02_rank0_host",failed,"a rank was ended by signal 9 (Killed): rank 2 <gone>"
@@ -319,6 +318,17 @@ has 01_straggler "of the lesson's own run: Taken: 2 ranks, 2026-11-23.</p>" '<td
     '<strong>40.4<!-- skew_ws4.slowest_step_ms - baseline.slowest_step_ms --></strong> ms.'
 lacks 01_straggler "&lt;!--"
 lacks 01_straggler "<!-- this run"
+run 0 --results "$results" --sources "$source"
+lacks index "without one suspect after the other"
+
+# A run with the changes of --verdict is one more place, after the others; its own chart is the page's.
+place "$results/verdicts/01_straggler" here 70.5
+chart "$results/verdicts/01_straggler/shares.svg" "shares of each suspect"
+echo 'shares,Title of the shares,axis (ms),baseline' >>"$results/verdicts/01_straggler/charts.csv"
+sed -i 's~^<!-- this run: cases -->~![Shares](img/01_straggler_shares.png)\n\n&~' "$folder/sources/notebooks-md/01_straggler.md"
+run 0 --results "$results" --sources "$folder/sources"
+has index "here, without one suspect after the other"
+has 01_straggler "shares of each suspect" 'href="verdicts/01_straggler'
 run 0 --results "$results" --sources "$source"
 
 # Files that cannot be read are named.
