@@ -95,13 +95,23 @@ double branch_pass(const struct card *card, struct branch_settings of);
 double branch_pass_in_step(const struct card *card, struct branch_settings of);
 double operation_pass(const struct card *card, struct branch_settings of, int number, bool is_backward);
 
+/* A point of a roofline: operations, the bytes that they move, their seconds, and the card's prediction. Write these columns, and the
+ * point's place. */
+struct roofline_point {
+    double bytes, flops, seconds, predicted;
+};
+void put_point(struct csv *csv, struct roofline_point point);
+
+/* Return the bytes that a product of (samples, in) x (in, out) reads and writes. */
+double product_bytes(double samples, double in, double out);
+
 /* Table operations.csv: each operation of the branches, and the product of the model's hidden layer, beside the ceilings. */
 void write_operations(struct lab *lab, const struct options *o, struct csv *csv);
 
 /* Table launch_sweep.csv: tensors of growing size, eager and replayed. */
 void write_launch_sweep(struct lab *lab, const struct options *o, struct csv *csv);
 
-/* Table roofline.csv: what each case moves and computes, beside the ceilings. */
+/* Table roofline.csv: what the model and the branch of each case move and compute, beside the ceilings. */
 void write_roofline(struct lab *lab, const struct options *o, struct csv *csv);
 
 /* Table series.csv: the first steps of the data cases, one by one. */

@@ -69,6 +69,11 @@ struct passes time_branch(struct branch_settings of, int repeats, enum branch_pl
     return median;
 }
 
+double product_bytes(double samples, double in, double out)
+{
+    return sizeof(float) * (samples * in + in * out + samples * out);
+}
+
 /* --- operations ---------------------------------------------------------------------------------------------------- */
 
 /* A shape for operations, and memory for the tensors of one. */

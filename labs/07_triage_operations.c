@@ -1,5 +1,5 @@
 /* 07_triage_operations: operations.csv of lab 07: a roofline point for each operation of the branches, timed within the chain, and for
- * the product of the model's hidden layer. */
+ * the product of the model's hidden layer. And operations.json, a trace of the last of these passes. */
 #include "07_triage.h"
 
 #include <math.h>
@@ -63,8 +63,21 @@ static double stamp(void)
     return stats_quantile(seconds, STAMPS, 0.5);
 }
 
-/* Run an unfused branch, and return medians. */
-static struct watched watch_branch(struct branch_settings of, int times, struct world *world)
+/* Return the operations of a finished step, with their times since the first event. */
+static struct timed_pass pass_of(const struct watch *watch)
+{
+    struct timed_pass pass = { .count = watch->calls, .at = memory_new((size_t)watch->calls, sizeof *pass.at) };
+    const double first = watch->call[0].began;
+    for (int i = 0; i < watch->calls; i++)
+        pass.at[i] = (struct timed_operation){ .name = pointwise_names[watch->call[i].op],
+                                               .is_backward = watch->call[i].is_backward,
+                                               .began = events_between(first, watch->call[i].began),
+                                               .ended = events_between(first, watch->call[i].ended) };
+    return pass;
+}
+
+/* Run an unfused branch, and return medians, and the last pass in `pass`. */
+static struct watched watch_branch(struct branch_settings of, int times, struct world *world, struct timed_pass *pass)
 {
     times = card_times(times);
     const size_t cells = (size_t)of.rows * (size_t)of.cols;
@@ -86,6 +99,7 @@ static struct watched watch_branch(struct branch_settings of, int times, struct 
             all[i] = add_up(&watch);
         world_heartbeat(world);
     }
+    *pass = pass_of(&watch);
     branch_close(branch);
     for (int op = 0; op < POINTWISE_OPS; op++)
         for (int is_backward = 0; is_backward < 2; is_backward++) {
@@ -103,26 +117,21 @@ static struct watched watch_branch(struct branch_settings of, int times, struct 
     return median;
 }
 
-/* A point of a roofline: bytes and operations of some calls, their seconds, and the card's prediction. */
-struct point {
+/* The calls of an operation in a pass. */
+struct calls {
     const char *of, *name, *direction;
-    double calls, bytes, flops, seconds, predicted;
+    double count;
+    struct roofline_point point;
 };
 
-static void write_point(struct csv *csv, const struct card *card, struct point p)
+static void write_calls(struct csv *csv, const struct card *card, const struct calls *calls)
 {
     do {
-        csv_text(csv, "case", p.of);
-        csv_text(csv, "operation", p.name);
-        csv_text(csv, "direction", p.direction);
-        csv_number(csv, "calls", p.calls);
-        csv_number(csv, "bytes", p.bytes);
-        csv_number(csv, "flops", p.flops);
-        csv_ms(csv, "pass_ms", p.seconds);
-        csv_ms(csv, "predicted_ms", p.predicted);
-        csv_number(csv, "flops_per_byte", p.flops / p.bytes);
-        csv_number(csv, "GFLOP_per_s", p.flops / p.seconds / 1e9);
-        csv_number(csv, "GB_per_s", p.bytes / p.seconds / 1e9);
+        csv_text(csv, "case", calls->of);
+        csv_text(csv, "operation", calls->name);
+        csv_text(csv, "direction", calls->direction);
+        csv_number(csv, "calls", calls->count);
+        put_point(csv, calls->point);
         csv_number(csv, "copy_GB_per_s", card->copy_bandwidth / 1e9);
         csv_number(csv, "memory_GB_per_s", card_cost(card, "triad_bytes_per_s") / 1e9);
         csv_number(csv, "cache_GB_per_s", card_cost(card, "triad_8m_bytes_per_s") / 1e9);
@@ -131,28 +140,34 @@ static void write_point(struct csv *csv, const struct card *card, struct point p
     } while (csv_end_row(csv));
 }
 
-/* Write a row for each kind of operation of a branch, forward and backward. */
-static void write_branch(struct lab *lab, const char *name, struct branch_settings of, struct csv *csv)
+/* Write a row for each kind of operation of a branch, forward and backward. Return its last pass. */
+static struct timed_pass write_branch(struct lab *lab, const char *name, struct branch_settings of, struct csv *csv)
 {
-    const struct watched watched = watch_branch(of, of.kind == BRANCH_MICRO ? REPEATS : 5, lab_world(lab));
+    struct timed_pass pass;
+    const struct watched watched = watch_branch(of, of.kind == BRANCH_MICRO ? REPEATS : 5, lab_world(lab), &pass);
     for (int op = 0; csv && op < POINTWISE_OPS; op++)
         for (int is_backward = 0; is_backward < 2; is_backward++) {
-            struct point p = { name, pointwise_names[op], is_backward ? "backward" : "forward",
-                               .seconds = watched.of[op][is_backward] };
+            struct calls calls = { name,
+                                   pointwise_names[op],
+                                   is_backward ? "backward" : "forward",
+                                   0,
+                                   { .seconds = watched.of[op][is_backward] } };
             for (int i = 0; i < branch_operations(of.kind); i++) {
                 const struct pointwise_back call = branch_operation(of, i);
                 const struct pointwise_count count =
                     is_backward ? pointwise_count_backward(&call) : pointwise_count_forward(&call.of);
                 if (call.of.op != (enum pointwise_op)op)
                     continue;
-                p.calls += of.blocks;
-                p.bytes += of.blocks * count.bytes;
-                p.flops += of.blocks * count.flops;
-                p.predicted += of.blocks * operation_pass(lab_card(lab), of, i, is_backward);
+                calls.count += of.blocks;
+                calls.point.bytes += of.blocks * count.bytes;
+                calls.point.flops += of.blocks * count.flops;
+                calls.point.predicted += of.blocks * operation_pass(lab_card(lab), of, i, is_backward);
             }
-            if (p.calls > 0 && p.seconds > 0)
-                write_point(csv, lab_card(lab), p);
+            if (calls.count > 0 && calls.point.seconds > 0)
+                write_calls(csv, lab_card(lab), &calls);
         }
+    pass.of = name;
+    return pass;
 }
 
 /* Write a row for the product of the model's hidden layer: (samples, width) x (width, width). */
@@ -162,19 +177,30 @@ static void write_product(struct lab *lab, const struct options *o, struct csv *
     const double seconds = product_seconds(rows, width, REPEATS, lab_world(lab));
     const double flops = 2.0 * rows * width * width;
     if (csv)
-        write_point(csv, lab_card(lab),
-                    (struct point){ "baseline", "product", "forward", 1,
-                                    sizeof(float) * (2.0 * rows * width + (double)width * width), flops, seconds,
-                                    flops / card_cost(lab_card(lab), "product_flops_per_s") });
+        write_calls(csv, lab_card(lab),
+                    &(struct calls){ "baseline",
+                                     "product",
+                                     "forward",
+                                     1,
+                                     { product_bytes(rows, width, width), flops, seconds,
+                                       flops / card_cost(lab_card(lab), "product_flops_per_s") } });
 }
 
 void write_operations(struct lab *lab, const struct options *base, struct csv *csv)
 {
+    struct timed_pass *passes = NULL;
+    int count = 0;
     write_product(lab, base, csv);
     for (const struct variant *v = variants; v->name; v++) {
         struct options o = *base;
         variant_apply(v, &o);
-        if (o.branch[0].of.kind != BRANCH_NONE && o.branch[0].of.way != BRANCH_FUSED)
-            write_branch(lab, v->name, o.branch[0].of, csv);
+        if (o.branch[0].of.kind == BRANCH_NONE || o.branch[0].of.way == BRANCH_FUSED)
+            continue;
+        passes = memory_grow(passes, ((size_t)count + 1) * sizeof *passes);
+        passes[count++] = write_branch(lab, v->name, o.branch[0].of, csv);
     }
+    lab_trace_operations(lab, passes, count);
+    for (int i = 0; i < count; i++)
+        free(passes[i].at);
+    free(passes);
 }

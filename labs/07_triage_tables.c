@@ -49,9 +49,97 @@ void write_launch_sweep(struct lab *lab, const struct options *o, struct csv *cs
 
 /* --- roofline.csv ------------------------------------------------------------------------------------------------- */
 
+void put_point(struct csv *csv, struct roofline_point p)
+{
+    csv_number(csv, "bytes", p.bytes);
+    csv_number(csv, "flops", p.flops);
+    csv_ms(csv, "pass_ms", p.seconds);
+    csv_ms(csv, "predicted_ms", p.predicted);
+    csv_number(csv, "flops_per_byte", p.flops / p.bytes);
+    csv_number(csv, "GFLOP_per_s", p.flops / p.seconds / 1e9);
+    csv_number(csv, "GB_per_s", p.bytes / p.seconds / 1e9);
+}
+
+/* Write the row of a case that dispatches so many operations. */
+static void write_point(struct csv *csv, const struct card *card, const char *of, int dispatched,
+                        struct roofline_point p)
+{
+    do {
+        csv_text(csv, "case", of);
+        csv_integer(csv, "dispatched", dispatched);
+        put_point(csv, p);
+        csv_number(csv, "memory_GB_per_s", card_cost(card, "triad_bytes_per_s") / 1e9);
+        csv_number(csv, "product_GFLOP_per_s", card_cost(card, "product_flops_per_s") / 1e9);
+    } while (csv_end_row(csv));
+}
+
+/* Return the median seconds of the model's passes over one batch. */
+static double time_model(struct lab *lab, const struct options *o)
+{
+    enum { WARMUPS = 3 };
+    struct trainer *t = lab_trainer(lab);
+    struct worker_loader *loader = workers_open(lab, o);
+    const int repeats = card_times(REPEATS);
+    double *seconds = memory_new((size_t)repeats, sizeof *seconds);
+    worker_loader_restart(loader, share_even(&o->run, world_rank(lab_world(lab))), 1, plan_of(o));
+    const struct batch *batch = worker_loader_next(loader);
+    events_begin(2 * (WARMUPS + repeats));
+    for (int i = -WARMUPS; i < repeats; i++) {
+        const double began = device_record_event();
+        trainer_forward(t, batch);
+        trainer_backward(t, batch);
+        const double ended = device_record_event();
+        device_wait();
+        if (i >= 0)
+            seconds[i] = events_between(began, ended);
+        world_heartbeat(lab_world(lab));
+    }
+    worker_loader_settle(loader);
+    worker_loader_close(loader);
+    const double median = stats_quantile(seconds, repeats, 0.5);
+    free(seconds);
+    return median;
+}
+
+/* Return the number of the model's matrix products in both passes over a batch, without gradients of the input, as workload_flops()
+ * counts; add their bytes to `bytes`. */
+static int count_products(const struct options *o, double *bytes)
+{
+    const int count = workload_tensors(&o->model, NULL);
+    int dispatched = 0;
+    struct model_tensor *tensors = memory_new((size_t)count, sizeof *tensors);
+    workload_tensors(&o->model, tensors);
+    for (int i = 0; i < count; i++) {
+        if (tensors[i].rows == 0) /* a bias */
+            continue;
+        const int products = tensors[i].layer == 0 ? 2 : 3;
+        const double columns = (double)(tensors[i].count / tensors[i].rows);
+        dispatched += products;
+        *bytes += products * product_bytes(o->run.batch_size, (double)tensors[i].rows, columns);
+    }
+    free(tensors);
+    return dispatched;
+}
+
+/* The model: cases without a branch compute nothing else. */
+static void write_model(struct lab *lab, const struct options *base, struct csv *csv)
+{
+    struct options o = *base;
+    variant_apply(variants, &o);
+    const struct local_cost cost = card_local(lab_card(lab), o.run.ranks);
+    const struct work work = workload_work(&o.model, o.run.batch_size);
+    struct roofline_point p = { .flops = workload_flops(&o.model, work),
+                                .seconds = time_model(lab, &o),
+                                .predicted = cost_at(&cost.passes, work) };
+    const int dispatched = count_products(&o, &p.bytes);
+    if (csv)
+        write_point(csv, lab_card(lab), variants->name, dispatched, p);
+}
+
 void write_roofline(struct lab *lab, const struct options *base, struct csv *csv)
 {
     const struct card *card = lab_card(lab);
+    write_model(lab, base, csv);
     for (const struct variant *v = variants; v->name; v++) {
         struct options o = *base;
         variant_apply(v, &o);
@@ -60,21 +148,11 @@ void write_roofline(struct lab *lab, const struct options *base, struct csv *csv
             continue;
         const double seconds = time_branch(of, of.kind == BRANCH_MICRO ? REPEATS : 3, IN_STEP, lab_world(lab)).both;
         const struct eager_count forward = branch_work(of, false), backward = branch_work(of, true);
-        const double bytes = forward.work.bytes + backward.work.bytes, flops = forward.work.flops + backward.work.flops;
         if (csv)
-            do {
-                csv_text(csv, "case", v->name);
-                csv_integer(csv, "dispatched", forward.dispatched + backward.dispatched);
-                csv_number(csv, "bytes", bytes);
-                csv_number(csv, "flops", flops);
-                csv_ms(csv, "pass_ms", seconds);
-                csv_ms(csv, "predicted_ms", branch_pass_in_step(card, of));
-                csv_number(csv, "flops_per_byte", flops / bytes);
-                csv_number(csv, "GFLOP_per_s", flops / seconds / 1e9);
-                csv_number(csv, "GB_per_s", bytes / seconds / 1e9);
-                csv_number(csv, "memory_GB_per_s", card_cost(card, "triad_bytes_per_s") / 1e9);
-                csv_number(csv, "product_GFLOP_per_s", card_cost(card, "product_flops_per_s") / 1e9);
-            } while (csv_end_row(csv));
+            write_point(csv, card, v->name, (int)(forward.dispatched + backward.dispatched),
+                        (struct roofline_point){ forward.work.bytes + backward.work.bytes,
+                                                 forward.work.flops + backward.work.flops, seconds,
+                                                 branch_pass_in_step(card, of) });
     }
 }
 

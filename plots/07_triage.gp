@@ -120,7 +120,7 @@ if (of_this_run(series_csv) && words(shown) > 0) {
     unset ylabel
 }
 
-# ---- roofline: the branch of each case below what this machine can do ------------------------------------------------
+# ---- roofline: the model, and the branch of each case, below what this machine can do ------------------------------------------------
 # No work on tensors beyond the cache is faster than the memory's line; what lies above that line stays in the cache. Small marks are
 # single operations (operations.csv) of memory_fp32 and launch_eager, and the product of a hidden layer.
 operations_csv = results."/operations.csv"
@@ -221,7 +221,7 @@ if (of_this_run(roofline_csv) && words(shown) > 0) {
     }
     do for [j in by_height] {
         i = int(j)
-        said = label(word(drawn_cases, i))
+        said = label(word(drawn_cases, i)).(word(drawn_cases, i) eq word(cases, 1) ? ", slow and busy samples" : "")   # they compute the same
         point_x = dot_x[i]
         at_y = dot_y[i]
         is_right = point_x + 15 + wide(said) < width - 4

@@ -85,6 +85,12 @@ struct csv *lab_table(struct lab *lab, const char *name)
     return run_results_table(lab->results, name);
 }
 
+void lab_trace_operations(struct lab *lab, const struct timed_pass *passes, int count)
+{
+    if (world_rank(lab->world) == 0)
+        run_results_trace_operations(lab->results, passes, count);
+}
+
 void lab_add_wrong(struct lab *lab, struct check_failures wrong)
 {
     if (world_rank(lab->world) == 0)

@@ -17,6 +17,7 @@
 #include "card/brief.h"
 #include "collective/span.h"
 #include "frame/lab_spec.h"
+#include "report/operations_trace.h"
 #include "world/world.h"
 
 #include <stdbool.h>
@@ -73,6 +74,9 @@ int lab_turns(struct world *world, const struct run *run, double seconds, int le
 /* Begin a table that only this lab has, at most twelve. Returns NULL on ranks other than 0. The file appears when the lab is
  * closed. */
 struct csv *lab_table(struct lab *lab, const char *name);
+
+/* Write operations.json (report/operations_trace.h), given on rank 0. */
+void lab_trace_operations(struct lab *lab, const struct timed_pass *passes, int count);
 
 /* Add failed checks of what the lab measured after the last block, given on rank 0. They make every case wrong. */
 void lab_add_wrong(struct lab *lab, struct check_failures wrong);

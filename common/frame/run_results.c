@@ -15,6 +15,7 @@
 #include "report/guess.h"
 #include "report/lanes.h"
 #include "report/memory_table.h"
+#include "report/operations_trace.h"
 #include "report/picture.h"
 #include "report/rounds_table.h"
 #include "report/run_report.h"
@@ -225,6 +226,11 @@ struct csv *run_results_table(struct run_results *a, const char *name)
     struct csv *table = &a->own_tables[a->own_table_count++];
     *table = report_begin_table(&a->report, name);
     return table;
+}
+
+void run_results_trace_operations(const struct run_results *a, const struct timed_pass *passes, int count)
+{
+    operations_trace_write(&a->report, passes, count, device_gpus() > 0);
 }
 
 /* --- blocks ----------------------------------------------------------------------------------------------------- */

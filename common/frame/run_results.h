@@ -29,6 +29,7 @@ struct run_results_inputs {
 };
 
 struct run_results;
+struct timed_pass;
 struct run_results *run_results_open(const struct run_results_inputs *of);
 void run_results_close(struct run_results *results); /* `account` may be NULL */
 
@@ -45,6 +46,9 @@ struct csv *run_results_table(struct run_results *results, const char *name);
  * repeated. */
 void run_results_take(struct run_results *results, int chosen, int round, const struct block *block,
                       const struct conditions *conditions);
+
+/* Write operations.json. */
+void run_results_trace_operations(const struct run_results *results, const struct timed_pass *passes, int count);
 
 /* Add the drift that a probe found at `at` of world_wall(). */
 void run_results_drift(struct run_results *results, double at, struct card_drift drift);

@@ -5,24 +5,18 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "report/picture.h"
+#include "report/trace_events.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The Trace Event Format (Google, 2016) as Perfetto reads it (src/trace_processor/importers/json and common/flow_tracker.cc of its
- * sources, 2025):
- * - process and thread 0 mean the kernel's idle loop, so both count from 1; no two processes share a thread number;
- * - slices of a thread must nest, so times are whole nanoseconds, written as microseconds with three decimals. Equal times
- *   stay equal;
- * - a flow event belongs to the innermost slice that is open at its time and stands before it in the file. Flow events
- *   therefore come last, and an empty slice has none. The arrow starts at the slice that began first. */
 struct trace {
-    FILE *out;
-    const char *backend;        /* of collectives, before their names; blank: none */
-    bool has_steps;             /* the phases of a step follow one another without gaps */
-    int events, flows, threads; /* so far */
+    struct trace_events events;
+    const char *backend; /* of collectives, before their names; blank: none */
+    bool has_steps;      /* the phases of a step follow one another without gaps */
+    int flows, threads;  /* so far */
 };
 
 /* A case while its trace is written. */
@@ -40,33 +34,6 @@ struct traced_case {
 };
 
 /* --- events ----------------------------------------------------------------------------------------------------- */
-
-static FILE *begin_event(struct trace *trace, char phase, int process, int thread, const char *name)
-{
-    fprintf(trace->out, "%s{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d,\"name\":", trace->events++ ? ",\n" : "", phase,
-            process, thread);
-    json_text(trace->out, name);
-    return trace->out;
-}
-
-static void write_name(struct trace *trace, const char *what, int process, int thread, const char *key,
-                       const char *name)
-{
-    FILE *out = begin_event(trace, 'M', process, thread, what);
-    fprintf(out, ",\"args\":{\"%s\":", key);
-    json_text(out, name);
-    fputs("}}", out);
-}
-
-static void write_place(struct trace *trace, const char *what, int process, int thread, int place)
-{
-    fprintf(begin_event(trace, 'M', process, thread, what), ",\"args\":{\"sort_index\":%d}}", place);
-}
-
-static void write_time(FILE *out, const char *key, long long nanoseconds)
-{
-    fprintf(out, ",\"%s\":%lld.%03lld", key, nanoseconds / 1000, nanoseconds % 1000);
-}
 
 static long long nanoseconds(const struct traced_case *s, double time)
 {
@@ -96,11 +63,11 @@ static void write_collective(FILE *out, const struct traced_case *s, const struc
 /* Begin a slice up to its arguments, of which the step comes first. */
 static FILE *begin_slice(const struct traced_case *s, int thread, const char *name, double start, double end, int step)
 {
-    FILE *out = begin_event(s->trace, 'X', s->process, thread, name);
+    FILE *out = trace_begin_event(&s->trace->events, 'X', s->process, thread, name);
     fputs(",\"cat\":\"user_annotation\"", out);
-    write_time(out, "ts", nanoseconds(s, start));
+    trace_write_time(out, "ts", nanoseconds(s, start));
     long long lasted = nanoseconds(s, end) - nanoseconds(s, start);
-    write_time(out, "dur", lasted > 0 ? lasted : 0); /* a span that ends before its start is a failed check */
+    trace_write_time(out, "dur", lasted > 0 ? lasted : 0); /* a span that ends before its start is a failed check */
     fprintf(out, ",\"args\":{\"step\":%d,\"measured\":%s", step, step < s->timeline->first_step ? "false" : "true");
     return out;
 }
@@ -116,9 +83,9 @@ static void write_slice(const struct traced_case *s, int thread, const char *nam
 
 static void write_flow_end(const struct traced_case *s, char phase, int thread, const char *name, int id, double time)
 {
-    FILE *out = begin_event(s->trace, phase, s->process, thread, name);
+    FILE *out = trace_begin_event(&s->trace->events, phase, s->process, thread, name);
     fprintf(out, ",\"cat\":\"collective\",\"id\":%d", id);
-    write_time(out, "ts", nanoseconds(s, time));
+    trace_write_time(out, "ts", nanoseconds(s, time));
     fputs(phase == 'f' ? ",\"bp\":\"e\"}" : "}", out);
 }
 
@@ -170,8 +137,8 @@ static void name_threads(const struct traced_case *s)
         for (int lane = 0; lane < s->lanes; lane++) {
             int thread = thread_of(s, rank, lane), number = timeline_rank(s->timeline, rank);
             char *name = lane ? memory_text("rank %d, in transit", number) : memory_text("rank %d", number);
-            write_name(s->trace, "thread_name", s->process, thread, "name", name);
-            write_place(s->trace, "thread_sort_index", s->process, thread, thread);
+            trace_write_name(&s->trace->events, "thread_name", s->process, thread, "name", name);
+            trace_write_place(&s->trace->events, "thread_sort_index", s->process, thread, thread);
             free(name);
         }
 }
@@ -361,9 +328,9 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
     char *name = s.steps < s.step_count
                      ? memory_text("%s: steps %d to %d of %d", o->name, s.first, s.first + s.steps - 1, s.step_count)
                      : memory_text("%s", o->name);
-    write_name(trace, "process_name", process, s.before, "name", name);
-    write_name(trace, "process_labels", process, s.before, "labels", o->idea);
-    write_place(trace, "process_sort_index", process, s.before, process);
+    trace_write_name(&trace->events, "process_name", process, s.before, "name", name);
+    trace_write_name(&trace->events, "process_labels", process, s.before, "labels", o->idea);
+    trace_write_place(&trace->events, "process_sort_index", process, s.before, process);
     free(name);
     name_threads(&s);
     write_slices(&s);
@@ -378,18 +345,17 @@ static int write_case(struct trace *trace, const struct outcome *o, int process,
 int trace_write(const struct report *report)
 {
     FILE *out = file_set_begin(report->files, report->folder, "trace.json");
-    struct trace trace = { .out = out,
-                           .backend = strcmp(report->backend, "sim") == 0 ? "mpi" : report->backend,
+    struct trace trace = { .backend = strcmp(report->backend, "sim") == 0 ? "mpi" : report->backend,
                            .has_steps = !report->has_only_spans };
     int kept = 0;
-    fputs("{\"traceEvents\":[\n", out);
+    trace_open(&trace.events, out);
     for (int i = 0; i < report->cases; i++) {
         int steps = write_case(&trace, &report->outcomes[i], i + 1, report->cases);
         if (steps > 0 && (kept == 0 || steps < kept))
             kept = steps;
     }
-    fprintf(out, "\n],\"displayTimeUnit\":\"ms\",\"otherData\":{\"lab\":\"%s\",\"backend\":\"%s\",\"platform\":",
-            report->lab, report->backend);
+    trace_end_events(&trace.events);
+    fprintf(out, "{\"lab\":\"%s\",\"backend\":\"%s\",\"platform\":", report->lab, report->backend);
     json_text(out, report->platform);
     fprintf(out, ",\"window\":\"a typical round of each case%s\"}\n}\n",
             kept ? "; of a long case, the steps in its name, around the step in lanes.csv" : ", all steps");

@@ -11,7 +11,7 @@ several=(--ranks 4)
 drawn=(data_workers0 launch_eager) shortest=(--sleep-ms 0) longest=(--sleep-ms 100)
 what_if_ms=74.8 # one rank: the case's own step
 charted_measured=('series slow samples, no workers' 'series busy samples, 8 workers' 'series median 0.404 ms, mean 17.1 ms'
-    'series mean of the steps under the line' 'roofline large tensors + bf16' 'roofline memory: 8.60 GB/s' 'roofline matrix products: 48.0 GFLOP/s'
+    'series mean of the steps under the line' 'roofline large tensors + bf16' 'roofline baseline, slow and busy samples' 'roofline memory: 8.60 GB/s' 'roofline matrix products: 48.0 GFLOP/s'
     'shares bound by' 'shares two claim the same time' 'shares tiny operations' 'launch_sweep replayed' 'launch_sweep dispatch: 31.9 ns' 'launch_sweep crossover predicted at 391 floats' 'launch_sweep at 381 floats')
 candidates=(--cases data_workers0 --cases data_few --cases launch_eager)
 verdict=' verdict.csv'
@@ -27,11 +27,33 @@ mixture_of_no_operations()
         END { exit bad || rows != 2 }' "$out/platforms/dedicated-cores/$name/summary.csv"
 }
 
+# operations.json has an event for each call that operations.csv counts.
+traced_operations() # FOLDER
+{
+    awk -F, -v trace="$1/operations.json" '
+        BEGIN {
+            while ((getline line < trace) > 0) {
+                pid = line; sub(/.*"pid":/, "", pid); sub(/,.*/, "", pid)
+                name = line; sub(/.*"name":"/, "", name); sub(/".*/, "", name)
+                if (line ~ /"process_name"/) { sub(/:.*/, "", name); of[pid] = name }
+                if (line !~ /"cat":"(cpu_op|kernel)"/) continue
+                sub(/^lockstep::/, "", name)
+                direction = sub(/_backward$/, "", name) ? "backward" : "forward"
+                events[of[pid], name, direction]++
+            }
+        }'"$by_column"'
+        $at["operation"] == "product" { next }
+        { rows++; got = events[$at["case"], $at["operation"], $at["direction"]] + 0
+          if (got != $at["calls"]) { print "operations.json: " got " events of " $at["case"] ", " $at["operation"] " " $at["direction"] ", not " $at["calls"]; bad = 1 } }
+        END { exit bad || rows < 10 }' "$1/operations.csv"
+}
+
 # A step is at least its data and at least its thread's processor time; reading the evidence costs a little of that too, and more on a busy
 # machine, so half of the steps must show it. A process has its thread's time. Only branches dispatch operations, and move bytes in proportion
 # to what they store.
 own_tables()
 {
+    traced_operations "$1" || return 1
     [[ $way != sim ]] || { [[ ! -e $1/evidence.csv ]] && mixture_of_no_operations; return; }
     awk -F, "$by_column"'
         function complain(what) { print "evidence.csv: " $at["case"] ", step " $at["step"] ": " what; bad = 1 }

@@ -162,7 +162,9 @@ awk -F, -v owed="$owed" '
     }
     END { for (s in steps) n++; if (n != owed) { print n " steps, not " owed; bad = 1 } exit bad }' "$folder/spans.csv" || die "spans.csv"
 
-"$(dirname "$lab")/../tests/test_trace" "$folder/trace.json" || die "trace.json"
+for trace in "$folder"/{trace,operations}.json; do
+    [ ! -e "$trace" ] && [ "${trace##*/}" = operations.json ] || "$(dirname "$lab")/../tests/test_trace" "$trace" || die "${trace##*/}"
+done
 
 # The guess is shown next to formula and measurement, and is kept on disk.
 grep -qE "^$asked +7\\.0+ " "$scratch/stdout" || die "the table does not show the guess"

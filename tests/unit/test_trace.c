@@ -2,7 +2,7 @@
  *        test_trace FILE...   check that Perfetto can read these traces
  *
  * The rules are those of the Trace Event Format and, where the format leaves a choice, those of Perfetto. The sources are
- * listed in common/report/trace.c. The rules are checked on the JSON file, which an independent library parses. */
+ * listed in common/report/trace_events.h. The rules are checked on the JSON file, which an independent library parses. */
 #include "base/memory.h"
 #include "report/trace.h"
 #include "support/hand_spans.h"
@@ -68,6 +68,18 @@ static long long integer_of(struct found *f, const json_t *event, const char *ke
     return json_integer_value(value);
 }
 
+/* True for the categories of slices, and that of flows. */
+static bool is_category(const char *category, char phase)
+{
+    static const char *const slices[] = { "user_annotation", "cpu_op", "kernel", NULL };
+    if (phase != 'X')
+        return strcmp(category, "collective") == 0;
+    for (const char *const *of = slices; *of; of++)
+        if (strcmp(category, *of) == 0)
+            return true;
+    return false;
+}
+
 static void read_event(struct found *f, const json_t *event, size_t at)
 {
     const char *phase = json_string_value(json_object_get(event, "ph"));
@@ -81,7 +93,7 @@ static void read_event(struct found *f, const json_t *event, size_t at)
         return;
     long long time = time_of(f, event, "ts", at);
     const char *category = json_string_value(json_object_get(event, "cat"));
-    if (!category || strcmp(category, *phase == 'X' ? "user_annotation" : "collective") != 0)
+    if (!category || !is_category(category, *phase))
         complain(f, "event %zu: no category of torch.profiler's", at);
     if (*phase == 'X') {
         long long end = time + time_of(f, event, "dur", at);
