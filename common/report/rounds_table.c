@@ -113,9 +113,9 @@ static struct earlier_rounds read_earlier(const struct report *report)
     }
     const char *differs = difference(&earlier.table, &ours);
     if (csv_column(&earlier.table, "charged_total_ms") != earlier.table.columns - 1) /* the last */
-        differs = "version";
+        differs = "columns";
     if (differs) {
-        warn("--add-rounds begins anew: %s is of a run with another %s", path, differs);
+        warn("--add-rounds begins anew: %s differs from this run in its %s", path, differs);
         csv_free(&earlier.table);
         earlier.table = (struct csv_table){ 0 };
     }
