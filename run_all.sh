@@ -620,6 +620,7 @@ measure_verdicts() # UNTIL
         mapfile -t options < <(printf -- '--cases\n%s\n' "${words[@]:1}")
         if quietly "$name, verdicts, about $(clock $verdict_seconds)" "$log" lab "$name" --out "$results/verdicts" \
             --seconds $verdict_seconds --ranks 1 --verdict "${options[@]}"; then
+            sed -n '/^Verdicts, from/,/^$/{ /^  /p; }' "$log" # one line a case
             draw "$name" "$began" >/dev/null
         else
             problem "$name" "$name failed (verdicts); results of earlier runs are still there" "$(last_complaint)"
