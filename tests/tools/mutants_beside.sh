@@ -102,6 +102,7 @@ measure "the right formula" || exit 1
 right_predictions=$(predictions) right_verdicts=$(verdicts)
 printf 'the right formula: %s claims judged, of which %s wrong and %s too noisy or disturbed\n' "$(wc -l <<<"$right_verdicts")" \
     "$(grep -c ': wrong$' <<<"$right_verdicts")" "$(grep -cE ': (too noisy|disturbed)' <<<"$right_verdicts")"
+grep ': wrong$' <<<"$right_verdicts"
 each_mutant judge_here
 printf '%d unjudged, %d alike\n' "${count[unjudged]}" "${count[alike]}"
 printf '%d of %d wrong formulas green\n' "${count[green]}" $((count[wrong] + count["too noisy"] + count[green]))
