@@ -15,18 +15,18 @@ if (words(verdict_cases) > 0) {
 do for [i = 1:words(verdict_cases)] {
     if (!has(word(verdict_cases, i), shown)) { shown = shown." ".word(verdict_cases, i); verdict_row[words(shown)] = i }
 }
+steps_with(suspect) = sum [k = 1:words(verdict_cases)] (word(verdict_suspects, k) eq suspect && abs(number(word(verdict_shares, k))) > 0)
 do for [i = 1:words(verdict_cases)] {   # each suspect once, in the table's order
-    has_some = !has(word(verdict_suspects, i), suspects) && word(verdict_cases, i) eq word(verdict_cases, 1) ? sum [k = 1:words(verdict_cases)] \
-        (word(verdict_suspects, k) eq word(verdict_suspects, i) && abs(number(word(verdict_shares, k))) > 0) : 0
-    if (has_some > 0) { suspects = suspects." ".word(verdict_suspects, i) }
+    suspect = word(verdict_suspects, i)
+    if (!has(suspect, suspects) && steps_with(suspect) > 0) { suspects = suspects." ".suspect }
 }
 if (words(suspects) > 0) {
     bounds = column_of(verdict_csv, "bound_by")
     reasons = column_of(verdict_csv, "why_not")
-    said_reason(word) = word eq "near" ? "two are too close" : word eq "overlap" ? "two claim the same time" : word eq "nothing" ? "none has a tenth" : \
-        word eq "too short" || word eq "too~short" ? "a single round" : spaced(word)
+    said_reason(why) = why eq "near" ? "two are too close" : why eq "overlap" ? "two claim the same time" : why eq "nothing" ? "none has a tenth" : \
+        why eq "too short" ? "a single round" : why
     bound_of(case) = word(bounds, verdict_row[place(case, shown)])
-    reason_of(case) = word(reasons, verdict_row[place(case, shown)])
+    reason_of(case) = spaced(word(reasons, verdict_row[place(case, shown)]))
     is_named(case) = reason_of(case) eq "-"
     left = 90
     do for [case in shown] { left = 7 * strlen(label(case)) + 26 > left ? 7 * strlen(label(case)) + 26 : left }
@@ -68,8 +68,8 @@ if (words(suspects) > 0) {
     beside_end(unused) = !is_there(0) ? 0 : 0.05 + (blank("share_high") || column("share_high") < column("share") ? share_at("share") : share_at("share_high"))
     eval key_clear
     eval key_entry("box", solid_look(bar), "share of the step")
-    eval key_entry("box", solid_look(more), "of the suspect that bounds it")
-    eval key_entry("lying", whisker_look, "95 % interval")
+    if (has("-", reasons)) { eval key_entry("box", solid_look(more), "of the suspect that bounds it") }
+    if (largest(column_of(verdict_csv, "share_high")) > 0) { eval key_entry("lying", whisker_look, "95 % interval") }
     if (largest(column_of(verdict_csv, "predicted_share")) > 0) { eval key_entry("standing", mark_look, "predicted") }
     do for [format in formats] {
         eval output("shares", format)
