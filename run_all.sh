@@ -688,9 +688,14 @@ plan_of() # KIND LAB
     sed -n "s/^$1 $2 //p" <<<"$plan"
 }
 
+is_real() # PLACE: its ranks are real
+{
+    [[ $1 == @(here|verdicts) ]]
+}
+
 run_folder() # LAB PLACE: the folder of its tables
 {
-    if [[ $2 == @(here|verdicts) ]]; then
+    if is_real "$2"; then
         printf '%s\n' "$results/lessons/$2/$1"
     else
         find "$results/lessons/$2/platforms" -path "*/$1/summary.csv" -printf '%h\n' 2>/dev/null | head -n 1
@@ -707,16 +712,19 @@ run_of_lesson() # LAB PLACE OPTION...
 {
     local name=$1 place=$2 words=("${@:3}")
     rm -rf "$results/lessons/$place"/{,platforms/*/}"$name"
-    [[ $place != @(here|verdicts) ]] || words=(--backend mpi "${words[@]}")
-    [[ $place != @(here|verdicts) || " ${words[*]} " == *" --ranks "* ]] || words+=(--ranks "$(nproc)")
-    [[ $place != @(here|verdicts|dedicated-cores) || " ${words[*]} " == *" --"@(seconds|rounds)" "* ]] ||
-        words+=(--seconds "${value[--seconds]-$lesson_seconds}")
+    if is_real "$place"; then
+        words=(--backend mpi "${words[@]}")
+        [[ " ${words[*]} " == *" --ranks "* ]] || words+=(--ranks "$(nproc)")
+    fi
+    if is_real "$place" || [[ $place == dedicated-cores ]]; then
+        [[ " ${words[*]} " == *" --"@(seconds|rounds)" "* ]] || words+=(--seconds "${value[--seconds]-$lesson_seconds}")
+    fi
     : >"build/$name-lesson.log"
     quietly "$name, $place" "build/$name-lesson.log" lab "$name" --out "$results/lessons/$place" "${words[@]}" || {
         problem "$name" "$name failed ($place); its lesson stays as it is" "$(last_complaint)"
         return 1
     }
-    [[ $place != @(here|verdicts) ]] || say_disturbed "$(run_folder "$name" "$place")/rounds.csv"
+    ! is_real "$place" || say_disturbed "$(run_folder "$name" "$place")/rounds.csv"
     return 0
 }
 

@@ -282,12 +282,14 @@ void options_echo(FILE *out, const struct option_row *const *tables, const void 
     const char *gap = "";
     for (; *tables; tables++)
         for (const struct option_row *row = *tables; row->flag; row++) {
+            if (is_among(row->flag, without))
+                continue;
             const void *place = (const char *)values + row->offset;
             bool is_off = row->kind == OPTION_SWITCH && !*(const bool *)place;
             const struct option_list *list = row->kind == OPTION_LIST ? place : NULL;
             for (int i = 0; list && i < list->count; i++, gap = " ")
                 fprintf(out, "%s%s %s", gap, row->flag, list->text[i]);
-            if (is_off || row->kind == OPTION_TEXT || list || is_among(row->flag, without))
+            if (is_off || row->kind == OPTION_TEXT || list)
                 continue;
             fprintf(out, "%s%s", gap, row->flag);
             gap = " ";
