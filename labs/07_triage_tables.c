@@ -73,31 +73,28 @@ static void write_point(struct csv *csv, const struct card *card, const char *of
     } while (csv_end_row(csv));
 }
 
+/* What run_passes() trains on. */
+struct training {
+    struct trainer *trainer;
+    const struct batch *batch;
+};
+
+static void run_passes(const void *training)
+{
+    const struct training *on = training;
+    trainer_forward(on->trainer, on->batch);
+    trainer_backward(on->trainer, on->batch);
+}
+
 /* Return the median seconds of the model's passes over one batch. */
 static double time_model(struct lab *lab, const struct options *o)
 {
-    enum { WARMUPS = 3 };
-    struct trainer *t = lab_trainer(lab);
     struct worker_loader *loader = workers_open(lab, o);
-    const int repeats = card_times(REPEATS);
-    double *seconds = memory_new((size_t)repeats, sizeof *seconds);
     worker_loader_restart(loader, share_even(&o->run, world_rank(lab_world(lab))), 1, plan_of(o));
-    const struct batch *batch = worker_loader_next(loader);
-    events_begin(2 * (WARMUPS + repeats));
-    for (int i = -WARMUPS; i < repeats; i++) {
-        const double began = device_record_event();
-        trainer_forward(t, batch);
-        trainer_backward(t, batch);
-        const double ended = device_record_event();
-        device_wait();
-        if (i >= 0)
-            seconds[i] = events_between(began, ended);
-        world_heartbeat(lab_world(lab));
-    }
+    const struct training on = { lab_trainer(lab), worker_loader_next(loader) };
+    const double median = repeated_call_seconds((struct call_times){ 3, REPEATS, 1 }, run_passes, &on, lab_world(lab));
     worker_loader_settle(loader);
     worker_loader_close(loader);
-    const double median = stats_quantile(seconds, repeats, 0.5);
-    free(seconds);
     return median;
 }
 
