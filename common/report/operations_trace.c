@@ -11,11 +11,7 @@
 static void write_slice(struct trace_events *events, int process, const char *name, const char *category, double began,
                         double ended)
 {
-    const long long from = llround(1e9 * began), to = llround(1e9 * ended);
-    FILE *out = trace_begin_event(events, 'X', process, process, name);
-    fprintf(out, ",\"cat\":\"%s\"", category);
-    trace_write_time(out, "ts", from);
-    trace_write_time(out, "dur", to > from ? to - from : 0);
+    FILE *out = trace_begin_slice(events, process, process, name, category, llround(1e9 * began), llround(1e9 * ended));
     fputs(",\"args\":{\"step\":0,\"measured\":false}}", out); /* watched after the measured steps */
 }
 

@@ -63,11 +63,8 @@ static void write_collective(FILE *out, const struct traced_case *s, const struc
 /* Begin a slice up to its arguments, of which the step comes first. */
 static FILE *begin_slice(const struct traced_case *s, int thread, const char *name, double start, double end, int step)
 {
-    FILE *out = trace_begin_event(&s->trace->events, 'X', s->process, thread, name);
-    fputs(",\"cat\":\"user_annotation\"", out);
-    trace_write_time(out, "ts", nanoseconds(s, start));
-    long long lasted = nanoseconds(s, end) - nanoseconds(s, start);
-    trace_write_time(out, "dur", lasted > 0 ? lasted : 0); /* a span that ends before its start is a failed check */
+    FILE *out = trace_begin_slice(&s->trace->events, s->process, thread, name, "user_annotation", nanoseconds(s, start),
+                                  nanoseconds(s, end));
     fprintf(out, ",\"args\":{\"step\":%d,\"measured\":%s", step, step < s->timeline->first_step ? "false" : "true");
     return out;
 }

@@ -21,6 +21,16 @@ FILE *trace_begin_event(struct trace_events *events, char phase, int process, in
     return events->out;
 }
 
+FILE *trace_begin_slice(struct trace_events *events, int process, int thread, const char *name, const char *category,
+                        long long start, long long end)
+{
+    FILE *out = trace_begin_event(events, 'X', process, thread, name);
+    fprintf(out, ",\"cat\":\"%s\"", category);
+    trace_write_time(out, "ts", start);
+    trace_write_time(out, "dur", end > start ? end - start : 0);
+    return out;
+}
+
 void trace_write_name(struct trace_events *events, const char *what, int process, int thread, const char *key,
                       const char *name)
 {

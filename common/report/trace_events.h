@@ -22,6 +22,11 @@ void trace_end_events(const struct trace_events *events);
 /* Begin an event, up to the value of its name. Return the file, for the rest. */
 FILE *trace_begin_event(struct trace_events *events, char phase, int process, int thread, const char *name);
 
+/* Begin a slice from `start` to `end`, in nanoseconds, up to its arguments. One that ends before its
+ * start, which is a failed check, has no length. */
+FILE *trace_begin_slice(struct trace_events *events, int process, int thread, const char *name, const char *category,
+                        long long start, long long end);
+
 /* Name a process or thread: what is "process_name" and key "name", for example. */
 void trace_write_name(struct trace_events *events, const char *what, int process, int thread, const char *key,
                       const char *name);
