@@ -62,6 +62,7 @@ declare -a finished=()  # of these, the ones that ended well
 declare -a problems=()  # one line each, repeated at the end
 declare -a notes=()     # rows of runs.csv: what failed or was left out, and why
 results=results
+formats="svg png" # of charts that are drawn
 running= # the process group that attended() waits for
 gpus=0 # that the labs take, or why there are none:
 no_gpus="this build was made without CUDA (install NVIDIA's CUDA Toolkit and NCCL, then run this again)"
@@ -404,7 +405,7 @@ draw_all() # {NAME FOLDER}...: as many at once as there are cores; fails where o
     local status=0
     while (($# > 0)); do
         while (($(jobs -rp | wc -l) >= $(nproc))); do wait -n || status=1; done
-        plots/draw.sh "$1" "$2" &
+        plots/draw.sh "$1" "$2" "formats = '$formats'" &
         shift 2
     done
     while (($(jobs -p | wc -l) > 0)); do wait -n || status=1; done
@@ -885,6 +886,21 @@ compare() # writes closing.csv and claims.csv, of all labs that can be judged; f
     return "$status"
 }
 
+# Draw as PNG what there is as SVG only. A PNG takes as long to draw as the SVG that pages show, so the labs leave it for the end: their
+# time is for measuring.
+draw_pictures()
+{
+    local name folder svg pairs=() formats=png
+    command -v gnuplot >/dev/null || return 0
+    while read -r name folder; do
+        for svg in "$folder"/*.svg; do
+            [[ ! -e $svg || -e ${svg%.svg}.png ]] || { pairs+=("$name" "$folder"); break; }
+        done
+    done < <(drawable)
+    ((${#pairs[@]} == 0)) || quietly "The charts as PNG" build/charts.log draw_all "${pairs[@]}" ||
+        problem "charts" "the charts could not be drawn as PNG; those as SVG are there"
+}
+
 # The pages, of all results that are there: also of labs that did not run this time.
 write_report()
 {
@@ -971,8 +987,10 @@ main()
         draw_again
         write_report
     else
+        formats=svg
         run_labs
         judge
+        draw_pictures
         keep_notes
         write_report
     fi

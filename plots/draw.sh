@@ -28,7 +28,7 @@ is_whole() # FILE: true if the end of the file is complete
     case $1 in
     *.svg) [[ $(tail -c 16 "$1") == *'</svg>' ]] ;; # a blank line may follow
     *.png) [[ $(tail -c 8 "$1" | head -c 4) == IEND ]] ;;
-    */charts.csv) (($(wc -l <"$1") == 1 + $(find "$drawn" -name '*.svg' | wc -l))) ;; # a row per chart
+    */charts.csv) (($(wc -l <"$1") == 1 + $(find "$drawn" -name '*.svg' -o -name '*.png' | sed 's/[.]...$//' | sort -u | wc -l))) ;; # a row per chart
     esac 2>/dev/null
 }
 
@@ -43,5 +43,8 @@ gnuplot -e "results=$(quoted "$folder")" -e "charts=$(quoted "$drawn"); $setting
 [[ -e $drawn/charts.csv ]] || give_up "gnuplot drew nothing"
 for chart in "$drawn"/*; do
     is_whole "$chart" || give_up "$folder/${chart##*/} is incomplete; is the disk full?"
+done
+for chart in "$drawn"/*.svg; do
+    [[ ! -e $chart || -e ${chart%.svg}.png ]] || rm -f "$folder/$(basename "$chart" .svg).png" # of earlier tables
 done
 said=$(mv -f "$drawn"/* "$folder/" 2>&1) || give_up "${said#mv: }"

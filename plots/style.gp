@@ -191,9 +191,10 @@ page(title, axis, body) = \
 
 # A PNG has twice the pixels, to stay sharp. The svg terminal does not know that a point is 4/3 pixels, nor the width of letters, so
 # its legend gets more space.
-output(name, format) = (format eq "svg" \
-    ? "set print charts_csv append; print '".name.",'.in_table(title_of_page).','.in_table(axis_of_page).','.cases_of_page; set print;".\
-      "set key width 2 spacing 1.2;".\
+output(name, format) = (format eq word(formats, 1) \
+    ? "set print charts_csv append; print '".name.",'.in_table(title_of_page).','.in_table(axis_of_page).','.cases_of_page; set print;" : "").\
+    (format eq "svg" \
+    ? "set key width 2 spacing 1.2;".\
       sprintf("set terminal svg size %d,%d background 'white' font 'sans-serif,10' fontscale 1.333;", width, height) \
     : "set key width -1;".sprintf("set terminal pngcairo size %d,%d background 'white' font 'sans-serif,10'", 2 * width, 2 * height).\
       " fontscale 2 linewidth 2 pointscale 2;")."set output charts.'/".name.".".format."'"

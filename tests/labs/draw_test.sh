@@ -34,6 +34,14 @@ grep -qE 'One rank.{1,6}s stall is .{1,6}everyone.{1,6}s' quotes/step_time.svg |
 grep -qF "step_time,\"One rank's stall is \"\"everyone's\"\"\"," quotes/charts.csv || complain "a title with quotes breaks charts.csv"
 said=
 
+# A PNG can follow later, with the same list of charts. Only the one of earlier tables goes when the SVG is drawn again.
+listed=$(<"$results/charts.csv")
+exits 0 "$source/plots/draw.sh" "$name" "$results" "formats = 'png'"
+[[ -s $results/timeline.svg && -s $results/timeline.png && $(<"$results/charts.csv") == "$listed" ]] || complain "a PNG after the SVG"
+exits 0 "$source/plots/draw.sh" "$name" "$results" "formats = 'svg'"
+[[ -s $results/timeline.svg && ! -e $results/timeline.png ]] || complain "a PNG of earlier tables is still there"
+said=
+
 # Case names are not patterns: the sentence about base-line is not used for base.line.
 cp -r "$results" alike
 rm -f alike/*.svg alike/*.png

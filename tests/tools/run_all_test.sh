@@ -76,9 +76,10 @@ make_project()
     printf '/* 01_straggler_formula: what is this part of?\n */\n' >"$project/labs/01_straggler_formula.c"
     printf '<zone>\n  <prop id="about" value="a small machine"/>\n  <prop id="device" value="model"/>\n</zone>\n' >"$project/platforms/small.xml"
     stub "$folder/bin/gnuplot" <<'END'
-all="${*//\'\'/\'}" charts=${all#*charts=\'}
-echo chart,title,axis,cases >"${charts%%\'; *}/charts.csv"
-[[ ! -e $PLAN ]] || printf '%s' "a picture of $charts" IEND.... >"${charts%%\'; *}/timeline.png"
+all="${*//\'\'/\'}" charts=${all#*charts=\'} formats=${all#*formats = \'}
+printf '%s\n' chart,title,axis,cases timeline,,, >"${charts%%\'; *}/charts.csv"
+[[ ${formats%%\'*} != *svg* ]] || echo "</svg>" >"${charts%%\'; *}/timeline.svg"
+[[ ${formats%%\'*} != *png* ]] || printf '%s' "a picture of $charts" IEND.... >"${charts%%\'; *}/timeline.png"
 END
     stub "$folder/bin/smpirun" <<<'exit 0'
     stub "$folder/bin/nproc" <<<'echo 4'
@@ -204,7 +205,9 @@ test_running()
     [[ $said != *"it could ask"* ]] || complain "a lab could ask"
     called "01_straggler --out $elsewhere/my results --seconds 3.5 --quick --lesson-cases --backend mpi"
     called "02_wrong --out"
-    called "gnuplot -e results='$elsewhere/my results/01_straggler' -e charts='$elsewhere/my results/01_straggler/.charts.tmp';  plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/01_straggler' -e charts='$elsewhere/my results/01_straggler/.charts.tmp'; formats = 'svg' plots/01_straggler.gp"
+    called "gnuplot -e results='$elsewhere/my results/01_straggler' -e charts='$elsewhere/my results/01_straggler/.charts.tmp'; formats = 'png' plots/01_straggler.gp"
+    [[ -s "$elsewhere/my results/01_straggler/timeline.svg" && -s "$elsewhere/my results/01_straggler/timeline.png" ]] || complain "a chart lacks"
     called "gnuplot -e results='$elsewhere/my results/platforms/dedicated-cores/01_straggler' -e charts="
     not_called "plots/02_wrong.gp"
     called "claims --results $elsewhere/my results --expected expected"
