@@ -94,14 +94,23 @@ struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
 void parts_files_close(struct parts_files *files); /* NULL: nothing */
 
+/* What a rank does between two batches. */
+struct rest {
+    double seconds;            /* it computes, in a loop; 0: it does not */
+    struct shape_bench *steps; /* instead, it trains a step on the usual batch; NULL: it does not */
+};
+bool is_rest(struct rest rest); /* false: the next batch follows at once */
+
+/* Rest once for `batches` batches: a step, or their seconds together. */
+void rest_for(struct rest rest, double batches);
+
 /* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little of either after the
  * rank has trained or computed for a while. */
 struct parts_shape {
-    struct widths widths;      /* of tokens */
-    size_t tokens;             /* of a batch */
-    double rest;               /* seconds for which the rank computes between two batches; 0: it does not */
-    struct shape_bench *steps; /* instead, the rank trains on the usual batch; NULL: it does not */
-    double read_batches;       /* that a read brings: if more than one, it happened before that computing */
+    struct widths widths; /* of tokens */
+    size_t tokens;        /* of a batch */
+    struct rest rest;
+    double read_batches; /* that a read brings: if more than one, it happened before that rest */
 };
 
 /* Measure a part. */
@@ -133,10 +142,10 @@ void write_copies(struct lab *lab, const struct options *base, struct csv *csv);
 struct source_settings settings_alone(const struct options *base, const struct shard_set *set, int width,
                                       enum source_way way);
 
-/* Measure on these files the parts of all ways, for the widths of one of them and batches of --ladder-tokens; or, with `rest` seconds
- * of computing between batches, the parts of this way alone, once. Parts of shards too small to measure are those of the card. */
+/* Measure on these files the parts of all ways, for the widths of one of them and batches of --ladder-tokens; or, with a rest between
+ * batches, the parts of this way alone, once. Parts of shards too small to measure are those of the card. */
 struct token_parts parts_here(const struct card *card, struct parts_files *files, const struct source_settings *of,
-                              double rest);
+                              struct rest rest);
 
 /* Predict a step of a case from its settings and the machine card: costs measured before any case runs. */
 struct prediction predict(const struct options *o, const struct card *card);

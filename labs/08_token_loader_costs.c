@@ -9,7 +9,7 @@ static double measure(const struct own_where *where, int which)
     const struct parts_shape shape = { .widths = { 2, 4 },
                                        .tokens = (size_t)(where->run->batch_size *
                                                           where->workload->of.transformer.texts.fixed_length),
-                                       .steps = where->steps,
+                                       .rest = { .steps = where->steps },
                                        .read_batches = 1 };
     struct parts_files *files = parts_files_in_memory();
     const double seconds = parts_measure((enum token_part)which, files, &shape);

@@ -44,7 +44,7 @@ static bool has_part(const struct source_settings *s, enum token_part part)
 }
 
 struct token_parts parts_here(const struct card *card, struct parts_files *files, const struct source_settings *of,
-                              double rest)
+                              struct rest rest)
 {
     const struct parts_shape shape = { .widths = { of->set->width, of->width },
                                        .tokens = of->order.rows * of->order.length,
@@ -52,7 +52,7 @@ struct token_parts parts_here(const struct card *card, struct parts_files *files
                                        .read_batches = of->way == SOURCE_WINDOWED ? 1 / batch_source_reads(of) : 1 };
     struct token_parts parts = parts_on(card);
     for (enum token_part part = 0; files && part < TOKEN_PARTS; part++)
-        if (rest <= 0 || has_part(of, part))
+        if (!is_rest(rest) || has_part(of, part))
             parts.of[part] = parts_measure(part, files, &shape);
     return parts;
 }
@@ -70,7 +70,8 @@ static struct before before_round(const struct measured *m, const struct card *c
     if (m->state == PAGES_EVICTED)
         ladder_cache(set);
     struct parts_files *files = parts_files_of(set);
-    const struct before before = { .parts = parts_here(card, files, &s, 0), .between = ladder_between(&s) };
+    const struct before before = { .parts = parts_here(card, files, &s, (struct rest){ 0 }),
+                                   .between = ladder_between(&s) };
     parts_files_close(files);
     return before;
 }
@@ -189,8 +190,8 @@ static void write_line(struct csv *csv, const struct options *base, const struct
         csv_ms(csv, "mean_ms", base->ladder_tokens / rate.value);
         csv_ms(csv, "predicted_ms", base->ladder_tokens / predicted.value);
         put_ratio(csv, off, rates_ratio(m->rate[line], m->predicted[line], m->rounds));
-        csv_ratio(csv, "minor_faults_per_1000", per * pass->minor);
-        csv_ratio(csv, "major_faults_per_1000", per * pass->major);
+        csv_ratio(csv, "minor_faults_per_1000", per * pass->kernel.minor_faults);
+        csv_ratio(csv, "major_faults_per_1000", per * pass->kernel.major_faults);
         csv_ratio(csv, "reads_per_1000", per * (double)pass->counts.reads);
         csv_ratio(csv, "allocations_per_1000", per * (double)pass->counts.allocations);
         csv_ratio(csv, "rss_anon_mb", line == LIMIT ? (double)NAN : pass->rss[LADDER_SAMPLES].anonymous / 1e6);

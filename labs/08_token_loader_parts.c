@@ -269,31 +269,30 @@ static double batches_of(const struct bench *b)
     return b->part == PART_POPULATE_BYTE ? fmax(1, SOURCE_ADVICE / bytes) : is_read ? b->shape.read_batches : 1;
 }
 
-static bool has_rest(const struct parts_shape *shape)
+bool is_rest(struct rest rest)
 {
-    return shape->steps || shape->rest > 0;
+    return rest.steps || rest.seconds > 0;
 }
 
-/* Do what a rank does between `batches` batches. */
-static void rest(const struct parts_shape *shape, double batches)
+void rest_for(struct rest rest, double batches)
 {
-    if (shape->steps)
-        shape_bench_step(shape->steps);
+    if (rest.steps)
+        shape_bench_step(rest.steps);
     else
-        world_spin(batches * shape->rest);
+        world_spin(batches * rest.seconds);
 }
 
 /* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
 static double turn_seconds(struct bench *b)
 {
     const size_t all = (b->piece.bytes - b->bytes) / b->step + 1, rested = (size_t)card_times(RESTED),
-                 calls = has_rest(&b->shape) && all > rested ? rested : all;
+                 calls = is_rest(b->shape.rest) && all > rested ? rested : all;
     const bool is_held = b->shape.read_batches > 1;
     double *seconds = memory_new(calls, sizeof *seconds);
     for (size_t i = 0; i < calls; i++, b->at += b->step) {
         if (is_held)
             prepare(b);
-        rest(&b->shape, batches_of(b));
+        rest_for(b->shape.rest, batches_of(b));
         if (!is_held)
             prepare(b);
         const double begin = world_now();
@@ -301,14 +300,15 @@ static double turn_seconds(struct bench *b)
         seconds[i] = world_now() - begin;
         use(b);
     }
-    const double each = has_rest(&b->shape) ? stats_lower_median(seconds, (int)calls) : stats_mean(seconds, (int)calls);
+    const double each =
+        is_rest(b->shape.rest) ? stats_lower_median(seconds, (int)calls) : stats_mean(seconds, (int)calls);
     free(seconds);
     return fmax(0, each - stamp());
 }
 
 static int turns_of(const struct parts_shape *shape)
 {
-    return has_rest(shape) ? 1 : TURNS;
+    return is_rest(shape->rest) ? 1 : TURNS;
 }
 
 /* Return the seconds of an operation on `bytes`, from pages that are mapped before, or are not. */
@@ -373,7 +373,7 @@ static double handoff_between_steps(const struct parts_shape *shape)
     double seconds[RESTED];
     const int calls = card_times(RESTED);
     for (int i = 0; i < calls; i++) {
-        rest(shape, 1);
+        rest_for(shape->rest, 1);
         const double begin = world_now();
         handoff_once(helper);
         seconds[i] = world_now() - begin;
@@ -388,7 +388,7 @@ static double handoff(const struct parts_shape *shape)
 {
     enum { CALLS = 40 };
     const size_t batch = 2 * shape->tokens * (size_t)shape->widths.out;
-    const struct handoff_rest rest = { .seconds = shape->rest, .bytes = batch };
+    const struct handoff_rest rest = { .seconds = shape->rest.seconds, .bytes = batch };
     struct async_helper *helper = async_helper_open();
     double seconds[TURNS];
     const int turns = turns_of(shape);
@@ -404,9 +404,9 @@ static double ask(const struct parts_shape *shape)
     enum { CALLS = 400 };
     struct batch_source *source = batch_source_open(&(struct source_settings){ .way = SOURCE_VIEWS });
     double seconds[CALLS];
-    const int calls = has_rest(shape) ? card_times(RESTED) : CALLS;
+    const int calls = is_rest(shape->rest) ? card_times(RESTED) : CALLS;
     for (int i = 0; i < calls; i++) {
-        rest(shape, 1);
+        rest_for(shape->rest, 1);
         const double begin = world_now();
         batch_source_next(source);
         seconds[i] = world_now() - begin;
@@ -440,7 +440,7 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_ALLOCATION:
         return operation(files, shape, part, SMALL, false) / 3;
     case PART_HANDOFF:
-        return shape->steps ? handoff_between_steps(shape) : handoff(shape);
+        return shape->rest.steps ? handoff_between_steps(shape) : handoff(shape);
     case PART_ASK:
         return ask(shape);
     case TOKEN_PARTS:

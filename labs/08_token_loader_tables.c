@@ -33,10 +33,16 @@ static int steps_of(const struct source_settings *s)
     return advised <= 4 * STEPS ? (int)fmax(STEPS, advised) : STEPS;
 }
 
-/* Return the mean seconds by which a batch lengthens the steps of a block. A rank that fetches its own batch is stopped while it does. What a
- * helper takes of the rank's core shows only in the whole step, so a block with it and one without are compared. The block begins and ends
- * with one batch ready, so that as many are made as are taken. */
-static double exposed(struct batch_source *source, bool has_helper, double seconds, int steps)
+/* Mean seconds of the steps of a block. */
+struct step_times {
+    double step;    /* without its batch */
+    double exposed; /* by which a batch lengthens it */
+};
+
+/* Measure a block of steps with this between two batches. A rank that fetches its own batch is stopped while it does. What a helper takes of
+ * the rank's core shows only in the whole step, so a block with it and one without are compared. The block begins and ends with one batch
+ * ready, so that as many are made as are taken. */
+static struct step_times measure_block(struct batch_source *source, bool has_helper, struct rest rest, int steps)
 {
     double stopped = 0, times[2] = { 0 };
     for (int with = has_helper ? 0 : 1; with < 2; with++) {
@@ -47,12 +53,13 @@ static double exposed(struct batch_source *source, bool has_helper, double secon
             if (with)
                 batch_source_next(source);
             stopped += world_now() - before;
-            world_spin(seconds);
+            rest_for(rest, 1);
         }
         batch_source_settle(source);
         times[with] = world_now() - begin;
     }
-    return (has_helper ? times[1] - times[0] : stopped) / steps;
+    const double without = has_helper ? times[0] : times[1] - stopped;
+    return (struct step_times){ .step = without / steps, .exposed = (times[1] - without) / steps };
 }
 
 /* Return the step from which the exposed share stays below `shows`, between two lengths by interpolation of logarithms. NaN if it shows
@@ -81,10 +88,43 @@ static double smoothed(const double *found, int lengths, int i)
 
 /* Seconds by which a batch of a way lengthens a step. */
 struct exposure {
-    int lengths;           /* up to the first beyond four times the predicted crossover */
-    double found[LENGTHS]; /* seconds, of each length */
-    double predicted;      /* from the parts, as they are between steps of about the crossover's length */
+    int lengths;                /* up to the first beyond four times the predicted crossover */
+    double found[LENGTHS];      /* seconds, of each length */
+    double predicted;           /* from the parts, as they are between steps of about the crossover's length */
+    struct step_times training; /* beside steps that train on the usual batch, instead of a loop */
+    double predicted_training;  /* from the parts, as they are between such steps */
 };
+
+/* A way that is being measured. */
+struct way_bench {
+    const struct source_settings *settings;
+    struct batch_source *source;
+    int steps;     /* of a block */
+    uint64_t pass; /* batches of the shards */
+};
+
+/* Measure a block; behind the last batch the shards are mapped anew. */
+static struct step_times next_block(struct way_bench *c, struct rest rest)
+{
+    if (batch_source_counts(c->source).batches + (uint64_t)c->steps > c->pass) {
+        batch_source_close(c->source);
+        c->source = batch_source_open(c->settings);
+    }
+    return measure_block(c->source, c->settings->way == SOURCE_PREFETCHED, rest, c->steps);
+}
+
+/* Measure a way beside training steps, which leave less in the caches than a loop does. */
+static void measure_training(struct exposure *exposure, struct way_bench *c, int blocks, struct shape_bench *steps)
+{
+    double step[BLOCKS], exposed[BLOCKS];
+    for (int i = 0; i < blocks; i++) {
+        const struct step_times times = next_block(c, (struct rest){ .steps = steps });
+        step[i] = times.step;
+        exposed[i] = times.exposed;
+    }
+    exposure->training =
+        (struct step_times){ .step = stats_lower_median(step, blocks), .exposed = stats_lower_median(exposed, blocks) };
+}
 
 static bool has_time(const struct options *base, int blocks, double end)
 {
@@ -106,19 +146,19 @@ static struct token_parts median_parts(const struct token_parts *parts, int bloc
 }
 
 /* Measure a way in blocks: first its parts, then all lengths. All are medians of blocks, so a disturbance affects prediction and
- * measurement alike. A helper shares its rank's core, so its copies show as if the rank had made them. Pages are new to the process:
- * behind the last batch the shards are mapped anew. */
-static struct exposure measure_way(const struct card *card, const struct options *base, const struct source_settings *s)
+ * measurement alike. A helper shares its rank's core, so its copies show as if the rank had made them. Pages are new to the process. */
+static struct exposure measure_way(const struct card *card, const struct options *base, const struct source_settings *s,
+                                   struct shape_bench *training)
 {
-    const int steps = steps_of(s);
-    const uint64_t pass = ladder_batches(&s->order);
     const double end = world_now() + budget_share * base->run.seconds / (SOURCE_WAYS + 1);
     struct parts_files *files = parts_files_of(s->set);
-    struct batch_source *source = batch_source_open(s);
+    struct way_bench c = {
+        .settings = s, .source = batch_source_open(s), .steps = steps_of(s), .pass = ladder_batches(&s->order)
+    };
     struct token_parts parts[BLOCKS];
     double rests[3] = { 0 }; /* the crossover, which depends on parts, which depend on it */
     for (int i = 0; i < 3; i++) {
-        parts[0] = parts_here(card, files, s, i > 0 ? rests[i - 1] : 0);
+        parts[0] = parts_here(card, files, s, (struct rest){ .seconds = i > 0 ? rests[i - 1] : 0 });
         rests[i] = fmin(alone_seconds(parts, s, PAGES_COLD) / shows, step_seconds(LENGTHS - 1));
     }
     const double rest = stats_quantile(rests, 3, 0.5);
@@ -127,47 +167,61 @@ static struct exposure measure_way(const struct card *card, const struct options
     while (lengths > 2 && step_seconds(lengths - 2) > 4 * rest)
         lengths--;
     for (; has_time(base, block, end); block++) {
-        parts[block] = parts_here(card, files, s, rest);
-        for (int i = 0; i < lengths; i++) {
-            if (batch_source_counts(source).batches + (uint64_t)steps > pass) {
-                batch_source_close(source);
-                source = batch_source_open(s);
-            }
-            more[i][block] = exposed(source, s->way == SOURCE_PREFETCHED, step_seconds(i), steps);
-        }
+        parts[block] = parts_here(card, files, s, (struct rest){ .seconds = rest });
+        for (int i = 0; i < lengths; i++)
+            more[i][block] = next_block(&c, (struct rest){ .seconds = step_seconds(i) }).exposed;
     }
-    batch_source_close(source);
-    parts_files_close(files);
     parts[0] = median_parts(parts, block);
     struct exposure exposure = { .lengths = lengths, .predicted = alone_seconds(parts, s, PAGES_COLD) };
+    parts[0] = parts_here(card, files, s, (struct rest){ .steps = training });
+    exposure.predicted_training = alone_seconds(parts, s, PAGES_COLD);
+    measure_training(&exposure, &c, block, training);
+    batch_source_close(c.source);
+    parts_files_close(files);
     for (int i = 0; i < lengths; i++)
         exposure.found[i] = stats_lower_median(more[i], block);
     return exposure;
 }
 
+/* Write what a batch of a way adds to steps of one length, beside a loop or training. The crossover of training is computed from one length,
+ * as if a batch added as much to others. */
+static void write_exposed(struct csv *csv, enum source_way way, const char *beside, struct step_times times,
+                          double predicted, double crossover, double predicted_crossover)
+{
+    do {
+        csv_text(csv, "way", source_ways[way]);
+        csv_text(csv, "beside", beside);
+        csv_ms(csv, "step_ms", times.step);
+        csv_ms(csv, "exposed_ms", times.exposed);
+        csv_ms(csv, "predicted_exposed_ms", predicted);
+        csv_ms(csv, "crossover_ms", crossover);
+        csv_ms(csv, "predicted_crossover_ms", predicted_crossover);
+    } while (csv_end_row(csv));
+}
+
 /* All ranks that have a core measure at once, as they fetch in training; rank 0 writes. */
 static void cross(struct lab *lab, const struct options *base, struct csv *csv)
 {
+    struct shape_bench *training =
+        shape_bench_open(&base->model, &base->run, shape_bench_shapes(&base->model), 1, lab_trainer(lab));
     struct shard_set *set = shards_of_tables(base);
     ladder_cache(set);
     for (enum source_way way = 0; way < SOURCE_WAYS; way++) {
         const struct source_settings s = settings_alone(base, set, (int)sizeof(int32_t), way);
-        const struct exposure exposure = measure_way(lab_card(lab), base, &s);
+        const struct exposure exposure = measure_way(lab_card(lab), base, &s, training);
         double share[LENGTHS];
         for (int i = 0; i < exposure.lengths; i++)
             share[i] = smoothed(exposure.found, exposure.lengths, i) / step_seconds(i);
         const double crossover = crossover_of(share, exposure.lengths);
         for (int i = 0; i < exposure.lengths && csv; i++)
-            do {
-                csv_text(csv, "way", source_ways[way]);
-                csv_ms(csv, "step_ms", step_seconds(i));
-                csv_ms(csv, "exposed_ms", exposure.found[i]);
-                csv_ms(csv, "predicted_exposed_ms", exposure.predicted);
-                csv_ms(csv, "crossover_ms", crossover);
-                csv_ms(csv, "predicted_crossover_ms", exposure.predicted / shows);
-            } while (csv_end_row(csv));
+            write_exposed(csv, way, "loop", (struct step_times){ step_seconds(i), exposure.found[i] },
+                          exposure.predicted, crossover, exposure.predicted / shows);
+        if (csv)
+            write_exposed(csv, way, "training", exposure.training, exposure.predicted_training,
+                          exposure.training.exposed / shows, exposure.predicted_training / shows);
         world_heartbeat(lab_world(lab));
     }
+    shape_bench_close(training);
     shard_set_close(set);
 }
 
@@ -239,7 +293,7 @@ static void judge_shuffles(struct lab *lab, const struct options *base, struct c
                                     .sum = memory_new(batches, sizeof *pass.sum) };
         ladder_cache(set);
         ladder_read(&pass, &s, PAGES_COLD);
-        const double cold = stats_quantile(pass.seconds, (int)batches, 0.5), minor = pass.minor;
+        const double cold = stats_quantile(pass.seconds, (int)batches, 0.5), minor = pass.kernel.minor_faults;
         ladder_read(&pass, &s, PAGES_EVICTED);
         do {
             csv_text(csv, "shuffle", names[shuffle]);
@@ -251,7 +305,10 @@ static void judge_shuffles(struct lab *lab, const struct options *base, struct c
             csv_ratio(csv, "minor_faults_per_1000", 1000 * minor / (double)batches);
             csv_ms(csv, "evicted_p50_ms", stats_quantile(pass.seconds, (int)batches, 0.5));
             csv_ms(csv, "evicted_mean_ms", pass.total / (double)batches);
-            csv_ratio(csv, "evicted_major_faults_per_1000", 1000 * pass.major / (double)batches);
+            csv_ratio(csv, "evicted_major_faults_per_1000", 1000 * pass.kernel.major_faults / (double)batches);
+            csv_ratio(csv, "first_tokens_mb",
+                      (double)(batches / LADDER_SAMPLES * s.order.rows * s.order.length * (uint64_t)set->width) / 1e6);
+            csv_ratio(csv, "first_disk_mb", pass.first_disk_bytes / 1e6);
         } while (csv_end_row(csv));
         free(pass.seconds);
         free(pass.sum);

@@ -139,9 +139,9 @@ if (of_this_run(crossover_csv)) {
     eval page("From which step on a way to load tokens does not show", "step without its batch (ms, log scale); a batch comes from cold pages (cached, new to the process)", body)
     set border 3
     set logscale xy
-    set xrange [0.001 : 5]
+    set xrange [0.001 : 10]
     set yrange [0.03 : 3000]
-    set xtics (0.001, 0.01, 0.1, 1)
+    set xtics (0.001, 0.01, 0.1, 1, 10)
     set ytics (0.1, 1, 10, 100, 1000)
     set format "%g"
     set grid y lt 1 lc rgb rule
@@ -151,17 +151,21 @@ if (of_this_run(crossover_csv)) {
     ends = 0
     do for [way in shown] {
         last = system('awk -F, -v way='.way.' ''/^#/ { next } !seen { seen = 1; for (i = 1; i <= NF; i++) at[$i] = i; next } \
-            $at["way"] == way && $at["exposed_ms"] > 0 { last = 100 * $at["exposed_ms"] / $at["step_ms"] } END { print last }'' <'.in_shell(crossover_csv))
+            $at["way"] == way && $at["beside"] == "loop" && $at["exposed_ms"] > 0 { last = 100 * $at["exposed_ms"] / $at["step_ms"] } END { print last }'' <'.in_shell(crossover_csv))
         if (number(last) > 0) { dummy = ends_add(way, body * (log10(number(last)) - log10(0.03)) / (log10(3000) - log10(0.03)), "7 ".shade(way)) }
     }
     eval ends_labels(width - right + 8)
     eval key_clear
-    eval key_entry("point", "pointtype 7 pointsize 0.9 lc rgb '".more."'", observed)
+    eval key_entry("point", "pointtype 7 pointsize 0.9 lc rgb '".more."'", observed.", beside a loop")
     eval key_entry("lying", "nohead linewidth 1 dashtype 2 lc rgb '".more."'", "predicted")
+    eval key_entry("point", "pointtype 6 pointsize 1.3 linewidth 2 lc rgb '".more."'", observed.", beside training steps")
+    is_of(way, beside) = strcol("way") eq way && strcol("beside") eq beside && column("exposed_ms") > 0
+    share_of_step(name) = 100 * column(name) / column("step_ms")
     do for [format in formats] {
         eval output("crossover", format)
-        plot for [way in shown] crossover_csv using (strcol("way") eq way ? column("step_ms") : NaN):(100 * column("predicted_exposed_ms") / column("step_ms")) with lines linewidth 1 dashtype 2 lc rgb shade(way) notitle, \
-             for [way in shown] crossover_csv using (strcol("way") eq way && column("exposed_ms") > 0 ? column("step_ms") : NaN):(100 * column("exposed_ms") / column("step_ms")) with linespoints pointtype 7 pointsize 0.7 linewidth 2 lc rgb shade(way) notitle
+        plot for [way in shown] crossover_csv using (is_of(way, "loop") ? column("step_ms") : NaN):(share_of_step("predicted_exposed_ms")) with lines linewidth 1 dashtype 2 lc rgb shade(way) notitle, \
+             for [way in shown] crossover_csv using (is_of(way, "loop") ? column("step_ms") : NaN):(share_of_step("exposed_ms")) with linespoints pointtype 7 pointsize 0.7 linewidth 2 lc rgb shade(way) notitle, \
+             for [way in shown] crossover_csv using (is_of(way, "training") ? column("step_ms") : NaN):(share_of_step("exposed_ms")) with points pointtype 6 pointsize 1.3 linewidth 2 lc rgb shade(way) notitle
         unset output
     }
 }

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 const char *const page_states[PAGE_STATES] = { "warm", "cold", "evicted" };
@@ -114,15 +113,12 @@ double ladder_between(const struct source_settings *settings)
     return stats_lower_median(seconds, TURNS);
 }
 
-struct faults {
-    double minor, major;
-};
-
-static struct faults faults_now(void)
+static void take_sample(struct ladder_pass *pass, int sample, const struct evidence *begin)
 {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (struct faults){ (double)usage.ru_minflt, (double)usage.ru_majflt };
+    const struct evidence now = evidence_now(NULL);
+    pass->rss[sample] = rss_parts_now();
+    if (sample == 1)
+        pass->first_disk_bytes = evidence_since(begin, &now).disk_bytes;
 }
 
 /* Read all batches once. */
@@ -131,23 +127,22 @@ static void read_batches(struct ladder_pass *pass, struct batch_source *source, 
     const struct window_order *o = &settings->order;
     const int width = settings->way == SOURCE_VIEWS ? settings->set->width : settings->width;
     const struct source_counts before = batch_source_counts(source);
-    const struct faults old = faults_now();
+    const struct evidence then = evidence_now(NULL);
     pass->total = 0;
     for (uint64_t i = 0; i < pass->batches; i++) {
         if (i * LADDER_SAMPLES % pass->batches < LADDER_SAMPLES)
-            pass->rss[i * LADDER_SAMPLES / pass->batches] = rss_parts_now();
+            take_sample(pass, (int)(i * LADDER_SAMPLES / pass->batches), &then);
         const double begin = world_now();
         const struct token_pair pair = batch_source_next(source);
         pass->seconds[i] = world_now() - begin;
         pass->total += pass->seconds[i];
         pass->sum[i] = sum_of(pair, width, o->rows * o->length);
     }
-    const struct faults now = faults_now();
+    const struct evidence now = evidence_now(NULL);
     const struct source_counts after = batch_source_counts(source);
     pass->rss[LADDER_SAMPLES] = rss_parts_now();
     pass->pss = rss_proportional();
-    pass->minor = now.minor - old.minor;
-    pass->major = now.major - old.major;
+    pass->kernel = evidence_since(&then, &now);
     pass->counts = (struct source_counts){ .batches = after.batches - before.batches,
                                            .reads = after.reads - before.reads,
                                            .allocations = after.allocations - before.allocations };

@@ -3,6 +3,7 @@
 #ifndef LOCKSTEP_LADDER_H
 #define LOCKSTEP_LADDER_H
 
+#include "base/evidence.h"
 #include "base/rss.h"
 #include "feed/batch_source.h"
 #include "feed/shard_map.h"
@@ -25,10 +26,12 @@ enum { LADDER_SAMPLES = 16 };
 /* A pass over the shards in one way: as many batches as one pass of rank 0 has. */
 struct ladder_pass {
     uint64_t batches;
-    double *seconds;     /* (batches) */
-    uint64_t *sum;       /* (batches) of x and y */
-    double total;        /* seconds of all batches */
-    double minor, major; /* page faults */
+    double *seconds;        /* (batches) */
+    uint64_t *sum;          /* (batches) of x and y */
+    double total;           /* seconds of all batches */
+    struct evidence kernel; /* page faults */
+    double
+        first_disk_bytes; /* read from storage for the first sixteenth of the batches; later ones find some of their pages cached */
     struct source_counts counts;
     struct rss_parts rss[LADDER_SAMPLES + 1]; /* of this process before each sixteenth of the pass, and at the end */
     double pss;                               /* at the end */
