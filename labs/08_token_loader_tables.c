@@ -39,27 +39,27 @@ struct step_times {
     double exposed; /* by which a batch lengthens it */
 };
 
-/* Measure a block of steps with this between two batches. A rank that fetches its own batch is stopped while it does. What a helper takes of
- * the rank's core shows only in the whole step, so a block with it and one without are compared. The block begins and ends with one batch
- * ready, so that as many are made as are taken. */
-static struct step_times measure_block(struct batch_source *source, bool has_helper, struct rest rest, int steps)
+/* Measure a block of steps with this between two batches. A rank is stopped while it fetches its batch, or while its helper, which shares its
+ * core, makes the next one: mostly at once when the rank has taken one. Otherwise the helper takes its time from the rank later, so that a
+ * batch lengthens the step by the helper's time on the core at least. The block begins and ends with one batch ready, so that as many are made
+ * as are taken. */
+static struct step_times measure_block(struct batch_source *source, struct rest rest, int steps)
 {
-    double stopped = 0, times[2] = { 0 };
-    for (int with = has_helper ? 0 : 1; with < 2; with++) {
-        batch_source_settle(source);
-        const double begin = world_now();
-        for (int step = 0; step < steps; step++) {
-            const double before = world_now();
-            if (with)
-                batch_source_next(source);
-            stopped += world_now() - before;
-            rest_for(rest, 1);
-        }
-        batch_source_settle(source);
-        times[with] = world_now() - begin;
+    double stopped = 0;
+    batch_source_settle(source);
+    const struct evidence then = evidence_now(NULL);
+    const double begin = world_now();
+    for (int step = 0; step < steps; step++) {
+        const double before = world_now();
+        batch_source_next(source);
+        stopped += world_now() - before;
+        rest_for(rest, 1);
     }
-    const double without = has_helper ? times[0] : times[1] - stopped;
-    return (struct step_times){ .step = without / steps, .exposed = (times[1] - without) / steps };
+    batch_source_settle(source);
+    const double took = world_now() - begin;
+    const struct evidence now = evidence_now(NULL), used = evidence_since(&then, &now);
+    const double exposed = fmax(stopped, used.process_cpu - used.thread_cpu);
+    return (struct step_times){ .step = (took - exposed) / steps, .exposed = exposed / steps };
 }
 
 /* Return the step from which the exposed share stays below `shows`, between two lengths by interpolation of logarithms. NaN if it shows
@@ -110,7 +110,7 @@ static struct step_times next_block(struct way_bench *c, struct rest rest)
         batch_source_close(c->source);
         c->source = batch_source_open(c->settings);
     }
-    return measure_block(c->source, c->settings->way == SOURCE_PREFETCHED, rest, c->steps);
+    return measure_block(c->source, rest, c->steps);
 }
 
 /* Measure a way beside training steps, which leave less in the caches than a loop does. */
