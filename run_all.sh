@@ -623,6 +623,7 @@ measure_verdicts() # UNTIL
             --seconds $verdict_seconds --ranks 1 --verdict "${options[@]}"; then
             sed -n '/^Verdicts, from/,/^$/{ /^  /p; }' "$log" # one line a case
             draw "$name" "$began" >/dev/null
+            write_report >/dev/null
         else
             problem "$name" "$name failed (verdicts); results of earlier runs are still there" "$(last_complaint)"
         fi

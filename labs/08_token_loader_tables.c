@@ -39,11 +39,11 @@ struct step_times {
     double exposed; /* by which a batch lengthens it */
 };
 
-/* Measure a block of steps with this between two batches. A rank is stopped while it fetches its batch, or while its helper, which shares its
- * core, makes the next one: mostly at once when the rank has taken one. Otherwise the helper takes its time from the rank later, so that a
- * batch lengthens the step by the helper's time on the core at least. The block begins and ends with one batch ready, so that as many are made
- * as are taken. */
-static struct step_times measure_block(struct batch_source *source, struct rest rest, int steps)
+/* Measure a block of steps with this between two batches. A rank is stopped while it fetches its batch. A helper shares its core: it
+ * mostly makes the next batch at once when the rank has taken one, and the rank is stopped for that. Otherwise it takes its time from the
+ * rank later, so that a batch lengthens the step by the helper's time on the core at least. The block begins and ends with one batch
+ * ready, so that as many are made as are taken. */
+static struct step_times measure_block(struct batch_source *source, bool has_helper, struct rest rest, int steps)
 {
     double stopped = 0;
     batch_source_settle(source);
@@ -58,7 +58,7 @@ static struct step_times measure_block(struct batch_source *source, struct rest 
     batch_source_settle(source);
     const double took = world_now() - begin;
     const struct evidence now = evidence_now(NULL), used = evidence_since(&then, &now);
-    const double exposed = fmax(stopped, used.process_cpu - used.thread_cpu);
+    const double exposed = has_helper ? fmax(stopped, used.process_cpu - used.thread_cpu) : stopped;
     return (struct step_times){ .step = (took - exposed) / steps, .exposed = exposed / steps };
 }
 
@@ -104,21 +104,21 @@ struct way_bench {
 };
 
 /* Measure a block; behind the last batch the shards are mapped anew. */
-static struct step_times next_block(struct way_bench *c, struct rest rest)
+static struct step_times next_block(struct way_bench *bench, struct rest rest)
 {
-    if (batch_source_counts(c->source).batches + (uint64_t)c->steps > c->pass) {
-        batch_source_close(c->source);
-        c->source = batch_source_open(c->settings);
+    if (batch_source_counts(bench->source).batches + (uint64_t)bench->steps > bench->pass) {
+        batch_source_close(bench->source);
+        bench->source = batch_source_open(bench->settings);
     }
-    return measure_block(c->source, rest, c->steps);
+    return measure_block(bench->source, bench->settings->way == SOURCE_PREFETCHED, rest, bench->steps);
 }
 
 /* Measure a way beside training steps, which leave less in the caches than a loop does. */
-static void measure_training(struct exposure *exposure, struct way_bench *c, int blocks, struct shape_bench *steps)
+static void measure_training(struct exposure *exposure, struct way_bench *bench, int blocks, struct shape_bench *steps)
 {
     double step[BLOCKS], exposed[BLOCKS];
     for (int i = 0; i < blocks; i++) {
-        const struct step_times times = next_block(c, (struct rest){ .steps = steps });
+        const struct step_times times = next_block(bench, (struct rest){ .steps = steps });
         step[i] = times.step;
         exposed[i] = times.exposed;
     }
@@ -152,7 +152,7 @@ static struct exposure measure_way(const struct card *card, const struct options
 {
     const double end = world_now() + budget_share * base->run.seconds / (SOURCE_WAYS + 1);
     struct parts_files *files = parts_files_of(s->set);
-    struct way_bench c = {
+    struct way_bench bench = {
         .settings = s, .source = batch_source_open(s), .steps = steps_of(s), .pass = ladder_batches(&s->order)
     };
     struct token_parts parts[BLOCKS];
@@ -169,22 +169,22 @@ static struct exposure measure_way(const struct card *card, const struct options
     for (; has_time(base, block, end); block++) {
         parts[block] = parts_here(card, files, s, (struct rest){ .seconds = rest });
         for (int i = 0; i < lengths; i++)
-            more[i][block] = next_block(&c, (struct rest){ .seconds = step_seconds(i) }).exposed;
+            more[i][block] = next_block(&bench, (struct rest){ .seconds = step_seconds(i) }).exposed;
     }
     parts[0] = median_parts(parts, block);
     struct exposure exposure = { .lengths = lengths, .predicted = alone_seconds(parts, s, PAGES_COLD) };
     parts[0] = parts_here(card, files, s, (struct rest){ .steps = training });
     exposure.predicted_training = alone_seconds(parts, s, PAGES_COLD);
-    measure_training(&exposure, &c, block, training);
-    batch_source_close(c.source);
+    measure_training(&exposure, &bench, block, training);
+    batch_source_close(bench.source);
     parts_files_close(files);
     for (int i = 0; i < lengths; i++)
         exposure.found[i] = stats_lower_median(more[i], block);
     return exposure;
 }
 
-/* Write what a batch of a way adds to steps of one length, beside a loop or training. The crossover of training is computed from one length,
- * as if a batch added as much to others. */
+/* Write what a batch of a way adds to steps of one length, beside a loop or training. The crossover of training is computed from one
+ * length, as if a batch added as much to others. */
 static void write_exposed(struct csv *csv, enum source_way way, const char *beside, struct step_times times,
                           double predicted, double crossover, double predicted_crossover)
 {

@@ -26,12 +26,11 @@ enum { LADDER_SAMPLES = 16 };
 /* A pass over the shards in one way: as many batches as one pass of rank 0 has. */
 struct ladder_pass {
     uint64_t batches;
-    double *seconds;        /* (batches) */
-    uint64_t *sum;          /* (batches) of x and y */
-    double total;           /* seconds of all batches */
-    struct evidence kernel; /* page faults */
-    double
-        first_disk_bytes; /* read from storage for the first sixteenth of the batches; later ones find some of their pages cached */
+    double *seconds;         /* (batches) */
+    uint64_t *sum;           /* (batches) of x and y */
+    double total;            /* seconds of all batches */
+    struct evidence kernel;  /* page faults */
+    double first_disk_bytes; /* read from storage for the first sixteenth of the batches */
     struct source_counts counts;
     struct rss_parts rss[LADDER_SAMPLES + 1]; /* of this process before each sixteenth of the pass, and at the end */
     double pss;                               /* at the end */
