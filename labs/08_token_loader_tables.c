@@ -39,26 +39,40 @@ struct step_times {
     double exposed; /* by which a batch lengthens it */
 };
 
-/* Measure a block of steps with this between two batches. A rank is stopped while it fetches its batch. A helper shares its core: it
- * mostly makes the next batch at once when the rank has taken one, and the rank is stopped for that. Otherwise it takes its time from the
- * rank later, so that a batch lengthens the step by the helper's time on the core at least. The block begins and ends with one batch
- * ready, so that as many are made as are taken. */
-static struct step_times measure_block(struct batch_source *source, bool has_helper, struct rest rest, int steps)
+/* A way that is being measured. */
+struct way_bench {
+    const struct source_settings *settings;
+    struct batch_source *source;
+    int steps;     /* of a block */
+    uint64_t pass; /* batches of the shards */
+};
+
+/* Measure a block of steps with this between two batches; behind the last batch the shards are mapped anew. A rank is stopped while it
+ * fetches its batch. A helper shares its core: it mostly makes the next batch at once when the rank has taken one, and the rank is stopped
+ * for that. Otherwise it takes its time from the rank later, so that a batch lengthens the step by the helper's time on the core at least.
+ * The block begins and ends with one batch ready, so that as many are made as are taken. */
+static struct step_times measure_block(struct way_bench *bench, struct rest rest)
 {
+    const int steps = bench->steps;
     double stopped = 0;
-    batch_source_settle(source);
+    if (batch_source_counts(bench->source).batches + (uint64_t)steps > bench->pass) {
+        batch_source_close(bench->source);
+        bench->source = batch_source_open(bench->settings);
+    }
+    batch_source_settle(bench->source);
     const struct evidence then = evidence_now(NULL);
     const double begin = world_now();
     for (int step = 0; step < steps; step++) {
         const double before = world_now();
-        batch_source_next(source);
+        batch_source_next(bench->source);
         stopped += world_now() - before;
         rest_for(rest, 1);
     }
-    batch_source_settle(source);
+    batch_source_settle(bench->source);
     const double took = world_now() - begin;
     const struct evidence now = evidence_now(NULL), used = evidence_since(&then, &now);
-    const double exposed = has_helper ? fmax(stopped, used.process_cpu - used.thread_cpu) : stopped;
+    const double helper = bench->settings->way == SOURCE_PREFETCHED ? used.process_cpu - used.thread_cpu : 0,
+                 exposed = fmax(stopped, helper);
     return (struct step_times){ .step = (took - exposed) / steps, .exposed = exposed / steps };
 }
 
@@ -95,35 +109,17 @@ struct exposure {
     double predicted_training;  /* from the parts, as they are between such steps */
 };
 
-/* A way that is being measured. */
-struct way_bench {
-    const struct source_settings *settings;
-    struct batch_source *source;
-    int steps;     /* of a block */
-    uint64_t pass; /* batches of the shards */
-};
-
-/* Measure a block; behind the last batch the shards are mapped anew. */
-static struct step_times next_block(struct way_bench *bench, struct rest rest)
-{
-    if (batch_source_counts(bench->source).batches + (uint64_t)bench->steps > bench->pass) {
-        batch_source_close(bench->source);
-        bench->source = batch_source_open(bench->settings);
-    }
-    return measure_block(bench->source, bench->settings->way == SOURCE_PREFETCHED, rest, bench->steps);
-}
-
 /* Measure a way beside training steps, which leave less in the caches than a loop does. */
-static void measure_training(struct exposure *exposure, struct way_bench *bench, int blocks, struct shape_bench *steps)
+static struct step_times measure_training(struct way_bench *bench, int blocks, struct shape_bench *steps)
 {
     double step[BLOCKS], exposed[BLOCKS];
     for (int i = 0; i < blocks; i++) {
-        const struct step_times times = next_block(bench, (struct rest){ .steps = steps });
+        const struct step_times times = measure_block(bench, (struct rest){ .steps = steps });
         step[i] = times.step;
         exposed[i] = times.exposed;
     }
-    exposure->training =
-        (struct step_times){ .step = stats_lower_median(step, blocks), .exposed = stats_lower_median(exposed, blocks) };
+    return (struct step_times){ .step = stats_lower_median(step, blocks),
+                                .exposed = stats_lower_median(exposed, blocks) };
 }
 
 static bool has_time(const struct options *base, int blocks, double end)
@@ -169,13 +165,13 @@ static struct exposure measure_way(const struct card *card, const struct options
     for (; has_time(base, block, end); block++) {
         parts[block] = parts_here(card, files, s, (struct rest){ .seconds = rest });
         for (int i = 0; i < lengths; i++)
-            more[i][block] = next_block(&bench, (struct rest){ .seconds = step_seconds(i) }).exposed;
+            more[i][block] = measure_block(&bench, (struct rest){ .seconds = step_seconds(i) }).exposed;
     }
     parts[0] = median_parts(parts, block);
     struct exposure exposure = { .lengths = lengths, .predicted = alone_seconds(parts, s, PAGES_COLD) };
     parts[0] = parts_here(card, files, s, (struct rest){ .steps = training });
     exposure.predicted_training = alone_seconds(parts, s, PAGES_COLD);
-    measure_training(&exposure, &bench, block, training);
+    exposure.training = measure_training(&bench, block, training);
     batch_source_close(bench.source);
     parts_files_close(files);
     for (int i = 0; i < lengths; i++)
@@ -186,7 +182,7 @@ static struct exposure measure_way(const struct card *card, const struct options
 /* Write what a batch of a way adds to steps of one length, beside a loop or training. The crossover of training is computed from one
  * length, as if a batch added as much to others. */
 static void write_exposed(struct csv *csv, enum source_way way, const char *beside, struct step_times times,
-                          double predicted, double crossover, double predicted_crossover)
+                          double predicted, double crossover)
 {
     do {
         csv_text(csv, "way", source_ways[way]);
@@ -195,7 +191,7 @@ static void write_exposed(struct csv *csv, enum source_way way, const char *besi
         csv_ms(csv, "exposed_ms", times.exposed);
         csv_ms(csv, "predicted_exposed_ms", predicted);
         csv_ms(csv, "crossover_ms", crossover);
-        csv_ms(csv, "predicted_crossover_ms", predicted_crossover);
+        csv_ms(csv, "predicted_crossover_ms", predicted / shows);
     } while (csv_end_row(csv));
 }
 
@@ -215,10 +211,10 @@ static void cross(struct lab *lab, const struct options *base, struct csv *csv)
         const double crossover = crossover_of(share, exposure.lengths);
         for (int i = 0; i < exposure.lengths && csv; i++)
             write_exposed(csv, way, "loop", (struct step_times){ step_seconds(i), exposure.found[i] },
-                          exposure.predicted, crossover, exposure.predicted / shows);
+                          exposure.predicted, crossover);
         if (csv)
             write_exposed(csv, way, "training", exposure.training, exposure.predicted_training,
-                          exposure.training.exposed / shows, exposure.predicted_training / shows);
+                          exposure.training.exposed / shows);
         world_heartbeat(lab_world(lab));
     }
     shape_bench_close(training);
