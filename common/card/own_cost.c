@@ -92,11 +92,11 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
     return mean;
 }
 
-/* A cost while it is measured: times so far, the sum of their results, and the seconds that they took. Times in which others had a core
- * do not count, unless there were too many of them; then the one counts in which they had it least. */
+/* A cost while it is measured: times so far, the sums of their results and of the squares, and the seconds that they took. Times in which
+ * others had a core do not count, unless there were too many of them; then the one counts in which they had it least. */
 struct measuring {
     int times, disturbed;
-    double sum, took;
+    double sum, squares, took;
     double least_lost, then; /* share of a disturbed time, and what it found */
 };
 
@@ -108,6 +108,7 @@ static void add_time(struct measuring *cost, double seconds, double lost)
 {
     if (!interference_is_significant(lost)) {
         cost->sum += seconds;
+        cost->squares += seconds * seconds;
         cost->times++;
         return;
     }
@@ -122,6 +123,16 @@ static double mean_of(const struct measuring *cost)
     return cost->times > 0 ? cost->sum / cost->times : cost->then;
 }
 
+/* True if the mean is known, or has taken long enough. */
+static bool is_enough(const struct measuring *cost)
+{
+    if (cost->times < OWN_TURNS_LEAST)
+        return false;
+    const double mean = mean_of(cost), variance = fmax(0, cost->squares / cost->times - mean * mean),
+                 error = sqrt(variance / (cost->times - 1));
+    return cost->took >= OWN_ENOUGH_S || error <= OWN_ERROR * fabs(mean);
+}
+
 /* all of `together`: let rank 0 decide which costs need another turn. Return true if any. */
 static bool choose_costs(const struct measuring *costs, int count, struct world *together, double elapsed,
                          bool wanted[OWN_COSTS_MOST])
@@ -129,11 +140,10 @@ static bool choose_costs(const struct measuring *costs, int count, struct world 
     bool is_any = false;
     for (int i = 0; i < count; i++) {
         const struct measuring *cost = &costs[i];
-        const bool is_enough = cost->times >= OWN_TURNS_LEAST && cost->took >= OWN_ENOUGH_S;
         const bool is_disturbed = cost->disturbed >= DISTURBED_MOST;
         const int turns = is_disturbed ? OWN_TURNS_LEAST : card_times(OWN_TURNS);
         wanted[i] =
-            wanted[i] && !is_enough && cost->times < turns && !(is_disturbed && elapsed > UNDISTURBED_PATIENCE_S);
+            wanted[i] && !is_enough(cost) && cost->times < turns && !(is_disturbed && elapsed > UNDISTURBED_PATIENCE_S);
     }
     world_broadcast(together, wanted, (size_t)count * sizeof *wanted);
     for (int i = 0; i < count; i++)
