@@ -101,7 +101,7 @@ struct rest {
 };
 bool is_rest(struct rest rest); /* false: the next batch follows at once */
 
-/* Rest once for `batches` batches: a step, or their seconds together. */
+/* Rest for as many batches: their steps, or their seconds together. */
 void rest_for(struct rest rest, double batches);
 
 /* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little of either after the
@@ -110,6 +110,8 @@ struct parts_shape {
     struct widths widths; /* of tokens */
     size_t tokens;        /* of a batch */
     struct rest rest;
+    bool goes_on; /* steps as in a way that goes on and on: operations warm up, and an operation for several batches follows their steps. Else
+                   * as in a case, to which a rank comes back after others: each follows one step, as a card has no time for more */
     double read_batches; /* that a read brings: if more than one, it happened before that rest */
 };
 

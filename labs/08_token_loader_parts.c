@@ -19,7 +19,9 @@ enum {
     TURNS = 5,       /* turns per part, whose median counts; one turn if there is work between operations */
     PIECE = 4 << 20, /* bytes of a turn, */
     PAGE = 4096,
-    RESTED = 12,       /* or its operations if there is work between them; */
+    RESTED = 12,       /* or its operations if there is work between them, */
+    RESTED_RARELY = 4, /* if there is work for more batches than that; */
+    WARMUPS = 8,       /* operations until they take two thirds of the first one, beside training */
     SMALL = 8 << 10,   /* bytes of a small read, and */
     LARGE = 128 << 10, /* of a large one, */
     ONE = 2            /* and of one token more, as in a batch of B T + 1 tokens */
@@ -265,8 +267,9 @@ static void use(const struct bench *b)
 static double batches_of(const struct bench *b)
 {
     const double bytes = (double)b->shape.tokens * b->shape.widths.in;
-    const bool is_read = b->part == PART_READ_CALL || b->part == PART_READ_BYTE;
-    return b->part == PART_POPULATE_BYTE ? fmax(1, SOURCE_ADVICE / bytes) : is_read ? b->shape.read_batches : 1;
+    const bool is_read = b->part == PART_READ_CALL || b->part == PART_READ_BYTE,
+               is_mapping = b->part == PART_FAULT_BYTE || b->part == PART_POPULATE_BYTE;
+    return is_mapping ? fmax(1, (double)b->bytes / bytes) : is_read ? b->shape.read_batches : 1;
 }
 
 bool is_rest(struct rest rest)
@@ -277,22 +280,43 @@ bool is_rest(struct rest rest)
 void rest_for(struct rest rest, double batches)
 {
     if (rest.steps)
-        shape_bench_step(rest.steps);
+        for (int i = 0; i < (int)batches; i++)
+            shape_bench_step(rest.steps);
     else
         world_spin(batches * rest.seconds);
 }
 
-/* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
+/* Return the seconds of an operation, of the few that have work between them. They are alike, and their median counts; but the kernel may
+ * map at a page fault what several operations touch, so of faults the mean counts, with the longest one taken to be like the next. */
+static double rested_seconds(enum token_part part, double *seconds, size_t calls)
+{
+    if (part != PART_FAULT_BYTE || calls < 2)
+        return stats_lower_median(seconds, (int)calls);
+    size_t longest = 0;
+    double next = 0;
+    for (size_t i = 1; i < calls; i++)
+        longest = seconds[i] > seconds[longest] ? i : longest;
+    for (size_t i = 0; i < calls; i++)
+        next = i != longest && seconds[i] > next ? seconds[i] : next;
+    seconds[longest] = next;
+    return stats_mean(seconds, (int)calls);
+}
+
+/* Return the seconds of an operation in a turn. */
 static double turn_seconds(struct bench *b)
 {
-    const size_t all = (b->piece.bytes - b->bytes) / b->step + 1, rested = (size_t)card_times(RESTED),
-                 calls = is_rest(b->shape.rest) && all > rested ? rested : all;
-    const bool is_held = b->shape.read_batches > 1;
-    double *seconds = memory_new(calls, sizeof *seconds);
-    for (size_t i = 0; i < calls; i++, b->at += b->step) {
+    const bool is_held = b->shape.read_batches > 1, goes_on = b->shape.goes_on;
+    const double between = b->shape.rest.steps && !goes_on ? 1 : batches_of(b);
+    const bool is_rare = goes_on && between > RESTED_RARELY;
+    const size_t all = (b->piece.bytes - b->bytes) / b->step + 1,
+                 rested = (size_t)card_times(is_rare ? RESTED_RARELY : RESTED),
+                 calls = is_rest(b->shape.rest) && all > rested ? rested : all, left = all - calls,
+                 wanted = goes_on ? (is_rare ? 1 : WARMUPS) : 0, warmups = wanted < left ? wanted : left;
+    double *seconds = memory_new(warmups + calls, sizeof *seconds);
+    for (size_t i = 0; i < warmups + calls; i++, b->at += b->step) {
         if (is_held)
             prepare(b);
-        rest_for(b->shape.rest, batches_of(b));
+        rest_for(b->shape.rest, between);
         if (!is_held)
             prepare(b);
         const double begin = world_now();
@@ -300,8 +324,8 @@ static double turn_seconds(struct bench *b)
         seconds[i] = world_now() - begin;
         use(b);
     }
-    const double each =
-        is_rest(b->shape.rest) ? stats_lower_median(seconds, (int)calls) : stats_mean(seconds, (int)calls);
+    const double each = is_rest(b->shape.rest) ? rested_seconds(b->part, seconds + warmups, calls)
+                                               : stats_mean(seconds + warmups, (int)calls);
     free(seconds);
     return fmax(0, each - stamp());
 }

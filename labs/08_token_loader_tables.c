@@ -17,7 +17,7 @@ static const double shows = 0.01;
 /* The table takes this share of --seconds, but nine blocks a way at least; three in a run that is short. */
 static const double budget_share = 0.2;
 
-enum { LENGTHS = 12, BLOCKS = 21, LEAST_BLOCKS = 9, SHORT_BLOCKS = 3, QUICK_BLOCKS = 1, STEPS = 16 };
+enum { LENGTHS = 12, BLOCKS = 21, LEAST_BLOCKS = 9, SHORT_BLOCKS = 3, QUICK_BLOCKS = 1, PARTS_EACH = 3, STEPS = 16 };
 static const double short_run = 30; /* --seconds */
 
 /* Steps of computing, as if on a device without model: from two microseconds on, each twice as long as the one before. */
@@ -109,19 +109,6 @@ struct exposure {
     double predicted_training;  /* from the parts, as they are between such steps */
 };
 
-/* Measure a way beside training steps, which leave less in the caches than a loop does. */
-static struct step_times measure_training(struct way_bench *bench, int blocks, struct shape_bench *steps)
-{
-    double step[BLOCKS], exposed[BLOCKS];
-    for (int i = 0; i < blocks; i++) {
-        const struct step_times times = measure_block(bench, (struct rest){ .steps = steps });
-        step[i] = times.step;
-        exposed[i] = times.exposed;
-    }
-    return (struct step_times){ .step = stats_lower_median(step, blocks),
-                                .exposed = stats_lower_median(exposed, blocks) };
-}
-
 static bool has_time(const struct options *base, int blocks, double end)
 {
     const int least = base->run.quick ? QUICK_BLOCKS : base->run.seconds < short_run ? SHORT_BLOCKS : LEAST_BLOCKS;
@@ -141,8 +128,10 @@ static struct token_parts median_parts(const struct token_parts *parts, int bloc
     return median;
 }
 
-/* Measure a way in blocks: first its parts, then all lengths. All are medians of blocks, so a disturbance affects prediction and
- * measurement alike. A helper shares its rank's core, so its copies show as if the rank had made them. Pages are new to the process. */
+/* Measure a way in blocks: first its parts, then all lengths, then beside training steps, which leave less in the caches than a loop does.
+ * All are medians of blocks, so a disturbance affects prediction and measurement alike. Parts beside training take long, so every
+ * PARTS_EACH-th block has them. A helper shares its rank's core, so its copies show as if the rank had made them. Pages are new to the
+ * process. */
 static struct exposure measure_way(const struct card *card, const struct options *base, const struct source_settings *s,
                                    struct shape_bench *training)
 {
@@ -151,14 +140,14 @@ static struct exposure measure_way(const struct card *card, const struct options
     struct way_bench bench = {
         .settings = s, .source = batch_source_open(s), .steps = steps_of(s), .pass = ladder_batches(&s->order)
     };
-    struct token_parts parts[BLOCKS];
+    struct token_parts parts[BLOCKS], trained[BLOCKS];
     double rests[3] = { 0 }; /* the crossover, which depends on parts, which depend on it */
     for (int i = 0; i < 3; i++) {
         parts[0] = parts_here(card, files, s, (struct rest){ .seconds = i > 0 ? rests[i - 1] : 0 });
         rests[i] = fmin(alone_seconds(parts, s, PAGES_COLD) / shows, step_seconds(LENGTHS - 1));
     }
     const double rest = stats_quantile(rests, 3, 0.5);
-    double more[LENGTHS][BLOCKS];
+    double more[LENGTHS][BLOCKS], step[BLOCKS], exposed[BLOCKS];
     int lengths = LENGTHS, block = 0;
     while (lengths > 2 && step_seconds(lengths - 2) > 4 * rest)
         lengths--;
@@ -166,12 +155,18 @@ static struct exposure measure_way(const struct card *card, const struct options
         parts[block] = parts_here(card, files, s, (struct rest){ .seconds = rest });
         for (int i = 0; i < lengths; i++)
             more[i][block] = measure_block(&bench, (struct rest){ .seconds = step_seconds(i) }).exposed;
+        if (block % PARTS_EACH == 0)
+            trained[block / PARTS_EACH] = parts_here(card, files, s, (struct rest){ .steps = training });
+        const struct step_times times = measure_block(&bench, (struct rest){ .steps = training });
+        step[block] = times.step;
+        exposed[block] = times.exposed;
     }
     parts[0] = median_parts(parts, block);
-    struct exposure exposure = { .lengths = lengths, .predicted = alone_seconds(parts, s, PAGES_COLD) };
-    parts[0] = parts_here(card, files, s, (struct rest){ .steps = training });
-    exposure.predicted_training = alone_seconds(parts, s, PAGES_COLD);
-    exposure.training = measure_training(&bench, block, training);
+    trained[0] = median_parts(trained, (block - 1) / PARTS_EACH + 1);
+    struct exposure exposure = { .lengths = lengths,
+                                 .predicted = alone_seconds(parts, s, PAGES_COLD),
+                                 .training = { stats_lower_median(step, block), stats_lower_median(exposed, block) },
+                                 .predicted_training = alone_seconds(trained, s, PAGES_COLD) };
     batch_source_close(bench.source);
     parts_files_close(files);
     for (int i = 0; i < lengths; i++)
