@@ -543,7 +543,7 @@ add_rounds() # LAB PLACE SECONDS
     if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $(cases_of_run "$2") $where; then
         # Rounds fill the seconds asked for, but for a single one, which may take longer. A lab's own tables come after them.
         pace[$1 $2]=$(awk -v asked="$3" -v took=$((SECONDS - start)) -v rounds=$(($(rounds_of "$1" "$2") - before)) \
-            'BEGIN { print rounds > 1 ? asked / rounds : took }')
+            'BEGIN { print (rounds > 1 ? asked / rounds : took) }')
         draw "$1" "$began" >/dev/null
         write_report >/dev/null
     else
