@@ -31,7 +31,8 @@ enum {
 
 struct parts_files {
     int count, now;
-    off_t at; /* in file `now` */
+    off_t at;               /* in file `now` */
+    double faults_per_byte; /* when a process that maps them reads them in order */
     struct {
         int fd;
         off_t bytes;
@@ -44,6 +45,49 @@ struct piece {
     off_t from;
     size_t bytes;
 };
+
+/* Return a file's largest piece that is measured. */
+static struct piece largest_piece(const struct parts_files *files, int file)
+{
+    const off_t bytes = files->file[file].bytes;
+    return (struct piece){ .fd = files->file[file].fd, .bytes = (size_t)(bytes < PARTS_MEMORY ? bytes : PARTS_MEMORY) };
+}
+
+/* Map a piece; and its pages at once, if `is_populated`. Reading them would also let the processor know their addresses, which it does not
+ * know of the pages of a whole shard. */
+static char *map(struct piece piece, bool is_populated)
+{
+    char *memory =
+        mmap(NULL, piece.bytes, PROT_READ, MAP_SHARED | (is_populated ? MAP_POPULATE : 0), piece.fd, piece.from);
+    if (memory == MAP_FAILED)
+        die(STATUS_CANNOT, "cannot map %zu bytes to measure: %s", piece.bytes, strerror(errno));
+    return memory;
+}
+
+/* Read a byte of each page. */
+static void touch(const char *memory, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t at = 0; at < bytes; at += page)
+        (void)*(volatile const char *)(memory + at);
+}
+
+/* Count page faults. The kernel maps FAULT_AROUND bytes at a fault, or a whole piece of the page cache, if that is larger. Pieces differ
+ * within a file: their sizes are those of the reads and the readahead that brought them. */
+static void count_faults(struct parts_files *files)
+{
+    double bytes = 0;
+    const struct evidence then = evidence_now(NULL);
+    for (int i = 0; i < files->count; i++) {
+        const struct piece piece = largest_piece(files, i);
+        char *memory = map(piece, false);
+        touch(memory, piece.bytes);
+        munmap(memory, piece.bytes);
+        bytes += (double)piece.bytes;
+    }
+    const struct evidence now = evidence_now(NULL);
+    files->faults_per_byte = evidence_since(&then, &now).minor_faults / bytes;
+}
 
 static struct parts_files *files_new(int count)
 {
@@ -67,6 +111,7 @@ struct parts_files *parts_files_in_memory(void)
     struct parts_files *files = files_new(1);
     files->file[0].fd = fd;
     files->file[0].bytes = PARTS_MEMORY;
+    count_faults(files);
     return files;
 }
 
@@ -79,10 +124,12 @@ struct parts_files *parts_files_of(const struct shard_set *set)
         files->file[i].bytes = (off_t)set->shard[i].bytes;
         most = files->file[i].bytes > most ? files->file[i].bytes : most;
     }
-    if (most >= 8 * LARGE)
-        return files;
-    parts_files_close(files);
-    return NULL;
+    if (most < 8 * LARGE) {
+        parts_files_close(files);
+        return NULL;
+    }
+    count_faults(files);
+    return files;
 }
 
 void parts_files_close(struct parts_files *files)
@@ -104,17 +151,6 @@ static struct piece next_piece(struct parts_files *files)
                                  .bytes = (size_t)(left < PIECE ? left - left % LARGE : PIECE) };
     files->at += (off_t)piece.bytes;
     return piece;
-}
-
-/* Map a piece; and its pages at once, if `is_populated`. Reading them would also let the processor know their addresses, which it does not
- * know of the pages of a whole shard. */
-static char *map(struct piece piece, bool is_populated)
-{
-    char *memory =
-        mmap(NULL, piece.bytes, PROT_READ, MAP_SHARED | (is_populated ? MAP_POPULATE : 0), piece.fd, piece.from);
-    if (memory == MAP_FAILED)
-        die(STATUS_CANNOT, "cannot map %zu bytes to measure: %s", piece.bytes, strerror(errno));
-    return memory;
 }
 
 /* --- one operation after the other ---------------------------------------------------------------------------------- */
@@ -163,13 +199,6 @@ static void allocate_batch(struct bench *b)
     b->x = allocate(out);
     b->y = allocate(out);
     free(allocate(in + 2));
-}
-
-static void touch(const struct bench *b)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t at = 0; at < b->bytes; at += page)
-        (void)*(volatile const char *)(b->memory + b->at + at);
 }
 
 static void populate(const struct bench *b)
@@ -228,7 +257,7 @@ static void operate(struct bench *b)
         is_read = fseeko(b->file, place, SEEK_SET) == 0 && fread(b->buffer, 1, b->bytes, b->file) == b->bytes;
         break;
     case PART_FAULT_BYTE:
-        touch(b);
+        touch(b->memory + b->at, b->bytes);
         break;
     case PART_POPULATE_BYTE:
         populate(b);
@@ -286,23 +315,7 @@ void rest_for(struct rest rest, double batches)
         world_spin(batches * rest.seconds);
 }
 
-/* Return the seconds of an operation, of the few that have work between them. They are alike, and their median counts; but the kernel may
- * map at a page fault what several operations touch, so of faults the mean counts, with the longest one taken to be like the next. */
-static double rested_seconds(enum token_part part, double *seconds, size_t calls)
-{
-    if (part != PART_FAULT_BYTE || calls < 2)
-        return stats_lower_median(seconds, (int)calls);
-    size_t longest = 0;
-    double next = 0;
-    for (size_t i = 1; i < calls; i++)
-        longest = seconds[i] > seconds[longest] ? i : longest;
-    for (size_t i = 0; i < calls; i++)
-        next = i != longest && seconds[i] > next ? seconds[i] : next;
-    seconds[longest] = next;
-    return stats_mean(seconds, (int)calls);
-}
-
-/* Return the seconds of an operation in a turn. */
+/* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
 static double turn_seconds(struct bench *b)
 {
     const bool is_held = b->shape.read_batches > 1, goes_on = b->shape.goes_on;
@@ -324,8 +337,8 @@ static double turn_seconds(struct bench *b)
         seconds[i] = world_now() - begin;
         use(b);
     }
-    const double each = is_rest(b->shape.rest) ? rested_seconds(b->part, seconds + warmups, calls)
-                                               : stats_mean(seconds + warmups, (int)calls);
+    const double each =
+        is_rest(b->shape.rest) ? stats_lower_median(seconds + warmups, (int)calls) : stats_mean(seconds, (int)calls);
     free(seconds);
     return fmax(0, each - stamp());
 }
@@ -333,6 +346,13 @@ static double turn_seconds(struct bench *b)
 static int turns_of(const struct parts_shape *shape)
 {
     return is_rest(shape->rest) ? 1 : TURNS;
+}
+
+/* Return the bytes from one page fault to the next, so far from each other that none maps the pages of two. */
+static size_t far(size_t bytes)
+{
+    const size_t each = bytes / (RESTED + WARMUPS);
+    return each < 2 * FAULT_AROUND ? FAULT_AROUND : each - each % FAULT_AROUND;
 }
 
 /* Return the seconds of an operation on `bytes`, from pages that are mapped before, or are not. */
@@ -348,8 +368,10 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     b.y = memory_new(out, 1);
     double seconds[TURNS];
     const int turns = card_times(turns_of(shape));
+    const bool is_far = part == PART_FAULT_BYTE && is_rest(shape->rest);
     for (int turn = 0; turn < turns; turn++) {
-        b.piece = next_piece(files);
+        b.piece = is_far ? largest_piece(files, files->now) : next_piece(files);
+        b.step = is_far ? far(b.piece.bytes) : b.step;
         b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;
         b.memory = map(b.piece, is_mapped);
         b.file = part == PART_FREAD_MORE ? fdopen(dup(b.piece.fd), "rb") : NULL;
@@ -370,6 +392,15 @@ static double read_byte(struct parts_files *files, const struct parts_shape *sha
     return (operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) -
             operation(files, shape, PART_READ_BYTE, SMALL + ONE, false)) /
            (LARGE - SMALL);
+}
+
+static double fault_byte(struct parts_files *files, const struct parts_shape *shape)
+{
+    const double seconds = fmax(0, operation(files, shape, PART_FAULT_BYTE, FAULT_AROUND, false) -
+                                       operation(files, shape, PART_FAULT_BYTE, FAULT_AROUND, true)),
+                 faults = files->faults_per_byte * FAULT_AROUND;
+    return seconds / FAULT_AROUND *
+           (is_rest(shape->rest) ? fmin(1, faults) : 1); /* one after the other, all have their faults */
 }
 
 static double fread_more(struct parts_files *files, const struct parts_shape *shape)
@@ -451,9 +482,7 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_FREAD_MORE:
         return fread_more(files, shape);
     case PART_FAULT_BYTE:
-        return fmax(0, operation(files, shape, part, FAULT_AROUND, false) -
-                           operation(files, shape, part, FAULT_AROUND, true)) /
-               FAULT_AROUND;
+        return fault_byte(files, shape);
     case PART_POPULATE_BYTE:
         return operation(files, shape, part, SOURCE_ADVICE, false) / SOURCE_ADVICE;
     case PART_ELEMENT:
