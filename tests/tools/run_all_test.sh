@@ -108,6 +108,7 @@ for name in 01_straggler:0 02_wrong:1 03_cannot:77 04_small_work:0 07_triage:0 c
             [[ -n $platform ]] || places=("$out" "$out/platforms/dedicated-cores")
             for place in "${places[@]}"; do
                 mkdir -p "$place/$lab" && touch "$place/$lab/summary.csv"
+                printf "%s\n" rounds $(($(sed -n 2p "$place/$lab/summary.csv") + 5)) >"$place/$lab/summary.csv" # of all launches
                 printf "%s\n" "# a head" case,is_disturbed,x a,1,1 b,0,1 c,0,1 >"$place/$lab/rounds.csv"
             done'
         [[ $name != claims* ]] || echo '[[ ! -s $UNDECIDED || $* != *--undecided* ]] || { head -n 1 "$UNDECIDED"; sed -i 1d "$UNDECIDED"; }'
@@ -239,6 +240,7 @@ test_passes()
     printf '%s\n' "01_straggler here 3 9" "01_straggler here 1 2" >"$UNDECIDED" # in two passes
     run 0 --only 01_straggler --out "$folder/passes"
     (($(grep -c -- '--add-rounds' "$calls") == 3)) || complain "not three times: $(<"$calls")"
+    called "01_straggler --out $folder/passes --seconds 29 --add-rounds" # three rounds, of nine seconds each, and a tenth more
     run 0 --only 01_straggler --out "$folder/passes" --minutes 0 # not even for one more
     not_called "--add-rounds"
     run 0 --only 01_straggler --out "$folder/passes" --quick
