@@ -37,7 +37,7 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/tools/packages.sh" # set
 # Expected seconds of a lab at one place: start, machine card and charts, and a quick look. If there are more ranks than cores,
 # a lab has two places: simulated cores, and as many real ranks as there are cores. The blog's machine computes nothing.
 readonly overhead_seconds=6 quick_seconds=4 blog_seconds=3
-# A lab that goes on measuring does so for this long at a time, and stops where less is left.
+# A lab that goes on measuring does so for this long at a time, at most and at least.
 readonly longest_seconds=45 shortest_seconds=5
 readonly lesson_seconds=60 # of a lab on real ranks, for --lesson-figures
 readonly usual_minutes=10
@@ -541,9 +541,9 @@ add_rounds() # LAB PLACE SECONDS
     touch "$began"
     : >"$log"
     if quietly "$1, $2, about $(clock "$3")" "$log" lab "$1" --out "$results" --seconds "$3" --add-rounds $(cases_of_run "$2") $where; then
-        # Rounds fill the seconds asked for, but for a single one, which may take longer. A lab's own tables come after them.
-        pace[$1 $2]=$(awk -v asked="$3" -v took=$((SECONDS - start)) -v rounds=$(($(rounds_of "$1" "$2") - before)) \
-            'BEGIN { print (rounds > 1 ? asked / rounds : took) }')
+        # Several rounds fill the seconds asked for. A single one may take longer. A lab's own tables come after them.
+        pace[$1 $2]=$(awk -v asked="$3" -v took=$((SECONDS - start - overhead_seconds)) -v rounds=$(($(rounds_of "$1" "$2") - before)) \
+            'BEGIN { print (rounds > 1 ? asked / rounds : took > 1 ? took : 1) }')
         draw "$1" "$began" >/dev/null
         write_report >/dev/null
     else
@@ -592,8 +592,8 @@ everywhere() # LAB PLACE of all that ran
     done
 }
 
-# Measure each LAB PLACE of standard input, in equal shares of these seconds, and none that would end after UNTIL (SECONDS of this
-# script).
+# Measure each LAB PLACE of standard input, in equal shares of these seconds, and none whose rounds would end after UNTIL (SECONDS of
+# this script).
 measure_again() # SECONDS UNTIL
 {
     local until=$2 runs run name place each

@@ -88,7 +88,7 @@ struct token_parts parts_on(const struct card *card);
 struct parts_files;
 enum {
     PARTS_MEMORY = 32 << 20, /* bytes of the one in memory */
-    FAULT_AROUND = 64 << 10  /* bytes that the kernel maps at a page fault, unless it was told otherwise */
+    FAULT_AROUND = 64 << 10  /* bytes that the kernel maps at a page fault, at least, unless it was told otherwise */
 };
 struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
@@ -101,7 +101,7 @@ struct rest {
 };
 bool is_rest(struct rest rest); /* false: the next batch follows at once */
 
-/* Rest for as many batches: their steps, or their seconds together. */
+/* Rest for as many batches, rounded if a rest is a step. */
 void rest_for(struct rest rest, double batches);
 
 /* Sizes with which parts are measured. The caches hold x and y of a small batch, not those of a large one, and little of either after the
@@ -110,8 +110,9 @@ struct parts_shape {
     struct widths widths; /* of tokens */
     size_t tokens;        /* of a batch */
     struct rest rest;
-    bool goes_on; /* steps as in a way that goes on and on: operations warm up, and an operation for several batches follows their steps. Else
-                   * as in a case, to which a rank comes back after others: each follows one step, as a card has no time for more */
+    /* One step before each operation, and no warm-up: for the card, as in the few steps of a case. Else as many steps as the operation has
+     * batches, and warm-ups, as in a way that goes on and on. */
+    bool is_in_case;
     double read_batches; /* that a read brings: if more than one, it happened before that rest */
 };
 

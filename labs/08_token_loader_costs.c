@@ -10,6 +10,7 @@ static double measure(const struct own_where *where, int which)
                                        .tokens = (size_t)(where->run->batch_size *
                                                           where->workload->of.transformer.texts.fixed_length),
                                        .rest = { .steps = where->steps },
+                                       .is_in_case = true,
                                        .read_batches = 1 };
     struct parts_files *files = parts_files_in_memory();
     const double seconds = parts_measure((enum token_part)which, files, &shape);

@@ -17,9 +17,9 @@
  *
  * read(M) is a call and M bytes that the kernel copies from the page cache. Widening reads from the cache if the tokens were just read,
  * else from memory. `mapped` are the bytes that the kernel maps for a batch. It maps 16 pages at a fault (or what its fault_around_bytes
- * says), and SOURCE_ADVICE bytes when told to. Those are the tokens of several batches, of this rank and others, and the first ones are
- * mapped before the measured steps. So they are counted step by step. If ranks fault on the same pages at the same time, the kernel lets
- * one of them map a part only; it faults again, which is not predicted.
+ * says; more where the page cache has larger pieces, which is not known here), and SOURCE_ADVICE bytes when told to. Those are the tokens
+ * of several batches, of this rank and others, and the first ones are mapped before the measured steps. So they are counted step by step.
+ * If ranks fault on the same pages at the same time, the kernel lets one of them map a part only; it faults again, which is not predicted.
  *
  * A helper's copy needs a core. If that is the rank's own, it lengthens the local term instead (as in lab 01). */
 #include "08_token_loader.h"

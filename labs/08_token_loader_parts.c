@@ -2,10 +2,11 @@
  * operation, at other sizes than the cases have.
  *
  * They are measured on a file in memory (memfd) for the machine card, and for ladder.csv and crossover.csv on the shards themselves: there
- * the kernel keeps pages in larger pieces, which take fewer page faults. Every turn takes another part of the files, so that its bytes
+ * the kernel keeps pages in larger pieces, which take fewer page faults. A turn takes another part of the files, so that its bytes
  * come from where those of a batch come from. In a step, the rank trains between two batches, and what they need leaves the caches. Batches
  * took 2.5 to 4 times as long as operations in a row foretold (two real ranks, AMD EPYC, 2026-11-29). So for the card the rank trains
- * before each operation, and for the other tables it computes as long as the shape says. */
+ * before each operation; for crossover.csv it trains or computes as long as between two batches; only for ladder.csv operations follow
+ * each other. */
 #include "08_token_loader.h"
 
 #include <errno.h>
@@ -19,9 +20,7 @@ enum {
     TURNS = 5,       /* turns per part, whose median counts; one turn if there is work between operations */
     PIECE = 4 << 20, /* bytes of a turn, */
     PAGE = 4096,
-    RESTED = 12,       /* or its operations if there is work between them, */
-    RESTED_RARELY = 4, /* if there is work for more batches than that; */
-    WARMUPS = 8,       /* operations until they take two thirds of the first one, beside training */
+    RESTED = 12,       /* or its operations if there is work between them; */
     SMALL = 8 << 10,   /* bytes of a small read, and */
     LARGE = 128 << 10, /* of a large one, */
     ONE = 2            /* and of one token more, as in a batch of B T + 1 tokens */
@@ -31,8 +30,7 @@ enum {
 
 struct parts_files {
     int count, now;
-    off_t at;               /* in file `now` */
-    double faults_per_byte; /* when a process that maps them reads them in order */
+    off_t at; /* in file `now` */
     struct {
         int fd;
         off_t bytes;
@@ -46,8 +44,8 @@ struct piece {
     size_t bytes;
 };
 
-/* Return a file's largest piece that is measured. */
-static struct piece largest_piece(const struct parts_files *files, int file)
+/* Return a file's first PARTS_MEMORY bytes, or all of it. */
+static struct piece first_piece(const struct parts_files *files, int file)
 {
     const off_t bytes = files->file[file].bytes;
     return (struct piece){ .fd = files->file[file].fd, .bytes = (size_t)(bytes < PARTS_MEMORY ? bytes : PARTS_MEMORY) };
@@ -64,29 +62,28 @@ static char *map(struct piece piece, bool is_populated)
     return memory;
 }
 
-/* Read a byte of each page. */
-static void touch(const char *memory, size_t bytes)
+/* Read a byte at every `stride`. */
+static void touch(const char *memory, size_t bytes, size_t stride)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    for (size_t at = 0; at < bytes; at += page)
+    for (size_t at = 0; at < bytes; at += stride)
         (void)*(volatile const char *)(memory + at);
 }
 
-/* Count page faults. The kernel maps FAULT_AROUND bytes at a fault, or a whole piece of the page cache, if that is larger. Pieces differ
- * within a file: their sizes are those of the reads and the readahead that brought them. */
-static void count_faults(struct parts_files *files)
+/* Return the bytes per page fault of a process that maps the files and reads them in order. The kernel maps FAULT_AROUND bytes at a fault,
+ * or a whole piece of the page cache, if that is larger. Pieces differ within a file: reads and readahead brought them in other sizes. */
+static double bytes_of_fault(const struct parts_files *files)
 {
     double bytes = 0;
     const struct evidence then = evidence_now(NULL);
     for (int i = 0; i < files->count; i++) {
-        const struct piece piece = largest_piece(files, i);
+        const struct piece piece = first_piece(files, i);
         char *memory = map(piece, false);
-        touch(memory, piece.bytes);
+        touch(memory, piece.bytes, PAGE);
         munmap(memory, piece.bytes);
         bytes += (double)piece.bytes;
     }
     const struct evidence now = evidence_now(NULL);
-    files->faults_per_byte = evidence_since(&then, &now).minor_faults / bytes;
+    return bytes / fmax(1, evidence_since(&then, &now).minor_faults);
 }
 
 static struct parts_files *files_new(int count)
@@ -111,7 +108,6 @@ struct parts_files *parts_files_in_memory(void)
     struct parts_files *files = files_new(1);
     files->file[0].fd = fd;
     files->file[0].bytes = PARTS_MEMORY;
-    count_faults(files);
     return files;
 }
 
@@ -124,12 +120,10 @@ struct parts_files *parts_files_of(const struct shard_set *set)
         files->file[i].bytes = (off_t)set->shard[i].bytes;
         most = files->file[i].bytes > most ? files->file[i].bytes : most;
     }
-    if (most < 8 * LARGE) {
-        parts_files_close(files);
-        return NULL;
-    }
-    count_faults(files);
-    return files;
+    if (most >= 8 * LARGE)
+        return files;
+    parts_files_close(files);
+    return NULL;
 }
 
 void parts_files_close(struct parts_files *files)
@@ -139,12 +133,18 @@ void parts_files_close(struct parts_files *files)
     free(files);
 }
 
-static struct piece next_piece(struct parts_files *files)
+/* Go to the next file if too little of this one is left. */
+static void go_to_piece(struct parts_files *files)
 {
     while (files->file[files->now].bytes - files->at < 8 * LARGE) {
         files->now = (files->now + 1) % files->count;
         files->at = 0;
     }
+}
+
+static struct piece next_piece(struct parts_files *files)
+{
+    go_to_piece(files);
     const off_t left = files->file[files->now].bytes - files->at;
     const struct piece piece = { .fd = files->file[files->now].fd,
                                  .from = files->at,
@@ -168,6 +168,7 @@ struct bench {
     struct parts_shape shape;
     enum token_part part;
     size_t bytes, step; /* of an operation; from one to the next, by whole pages if it has some */
+    double mapped;      /* bytes that an operation maps, if that is what it does */
     struct piece piece; /* of the turn */
     char *memory;       /* the piece, mapped */
     FILE *file;         /* the piece's file, if part is PART_FREAD_MORE */
@@ -257,7 +258,7 @@ static void operate(struct bench *b)
         is_read = fseeko(b->file, place, SEEK_SET) == 0 && fread(b->buffer, 1, b->bytes, b->file) == b->bytes;
         break;
     case PART_FAULT_BYTE:
-        touch(b->memory + b->at, b->bytes);
+        touch(b->memory + b->at, b->bytes, PAGE);
         break;
     case PART_POPULATE_BYTE:
         populate(b);
@@ -288,8 +289,8 @@ static double stamp(void)
 static void use(const struct bench *b)
 {
     const bool is_mapped_now = b->part == PART_FAULT_BYTE || b->part == PART_POPULATE_BYTE;
-    for (size_t at = 0; is_mapped_now && at < b->bytes; at += LINE)
-        (void)*(volatile const char *)(b->memory + b->at + at);
+    if (is_mapped_now)
+        touch(b->memory + b->at, b->bytes, LINE);
 }
 
 /* Return the number of batches that an operation serves: the next operation comes after these. */
@@ -298,7 +299,7 @@ static double batches_of(const struct bench *b)
     const double bytes = (double)b->shape.tokens * b->shape.widths.in;
     const bool is_read = b->part == PART_READ_CALL || b->part == PART_READ_BYTE,
                is_mapping = b->part == PART_FAULT_BYTE || b->part == PART_POPULATE_BYTE;
-    return is_mapping ? fmax(1, (double)b->bytes / bytes) : is_read ? b->shape.read_batches : 1;
+    return is_mapping ? fmax(1, b->mapped / bytes) : is_read ? b->shape.read_batches : 1;
 }
 
 bool is_rest(struct rest rest)
@@ -309,24 +310,40 @@ bool is_rest(struct rest rest)
 void rest_for(struct rest rest, double batches)
 {
     if (rest.steps)
-        for (int i = 0; i < (int)batches; i++)
+        for (long i = 0; i < lround(batches); i++)
             shape_bench_step(rest.steps);
     else
         world_spin(batches * rest.seconds);
 }
 
+/* True if the rank trains between operations as often as between those of a way. */
+static bool is_trained(const struct bench *b)
+{
+    return b->shape.rest.steps && !b->shape.is_in_case;
+}
+
+/* Operations of a turn between which the rank trains so often, and the steps that they may take. The first ones do not count: making tokens
+ * takes longer until some have passed, in the first one 1.5 times as long (Intel Xeon, 2026-11-30). */
+enum { TRAINED = 20, TRAINED_LEAST = 5, TRAINED_STEPS = 80 };
+static const double warming_up = 0.4; /* share of the operations */
+
+/* Return the operations of a turn, with work for this many batches between them. */
+static size_t operations_of(const struct bench *b, double between)
+{
+    const size_t all = (b->piece.bytes - b->bytes) / b->step + 1,
+                 trained = (size_t)fmax(TRAINED_LEAST, fmin(TRAINED, TRAINED_STEPS / between)),
+                 wanted = (size_t)card_times(is_trained(b) ? (int)trained : RESTED);
+    return is_rest(b->shape.rest) && all > wanted ? wanted : all;
+}
+
 /* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
 static double turn_seconds(struct bench *b)
 {
-    const bool is_held = b->shape.read_batches > 1, goes_on = b->shape.goes_on;
-    const double between = b->shape.rest.steps && !goes_on ? 1 : batches_of(b);
-    const bool is_rare = goes_on && between > RESTED_RARELY;
-    const size_t all = (b->piece.bytes - b->bytes) / b->step + 1,
-                 rested = (size_t)card_times(is_rare ? RESTED_RARELY : RESTED),
-                 calls = is_rest(b->shape.rest) && all > rested ? rested : all, left = all - calls,
-                 wanted = goes_on ? (is_rare ? 1 : WARMUPS) : 0, warmups = wanted < left ? wanted : left;
-    double *seconds = memory_new(warmups + calls, sizeof *seconds);
-    for (size_t i = 0; i < warmups + calls; i++, b->at += b->step) {
+    const bool is_held = b->shape.read_batches > 1;
+    const double between = b->shape.is_in_case ? 1 : batches_of(b);
+    const size_t calls = operations_of(b, between), warmups = is_trained(b) ? (size_t)(warming_up * (double)calls) : 0;
+    double *seconds = memory_new(calls, sizeof *seconds);
+    for (size_t i = 0; i < calls; i++, b->at += b->step) {
         if (is_held)
             prepare(b);
         rest_for(b->shape.rest, between);
@@ -337,8 +354,8 @@ static double turn_seconds(struct bench *b)
         seconds[i] = world_now() - begin;
         use(b);
     }
-    const double each =
-        is_rest(b->shape.rest) ? stats_lower_median(seconds + warmups, (int)calls) : stats_mean(seconds, (int)calls);
+    const double each = is_rest(b->shape.rest) ? stats_lower_median(seconds + warmups, (int)(calls - warmups))
+                                               : stats_mean(seconds, (int)calls);
     free(seconds);
     return fmax(0, each - stamp());
 }
@@ -348,19 +365,12 @@ static int turns_of(const struct parts_shape *shape)
     return is_rest(shape->rest) ? 1 : TURNS;
 }
 
-/* Return the bytes from one page fault to the next, so far from each other that none maps the pages of two. */
-static size_t far(size_t bytes)
-{
-    const size_t each = bytes / (RESTED + WARMUPS);
-    return each < 2 * FAULT_AROUND ? FAULT_AROUND : each - each % FAULT_AROUND;
-}
-
 /* Return the seconds of an operation on `bytes`, from pages that are mapped before, or are not. */
 static double operation(struct parts_files *files, const struct parts_shape *shape, enum token_part part, size_t bytes,
                         bool is_mapped)
 {
     const size_t out = (shape->tokens + LARGE) * (size_t)shape->widths.out;
-    struct bench b = { .shape = *shape, .part = part, .bytes = bytes };
+    struct bench b = { .shape = *shape, .part = part, .bytes = bytes, .mapped = (double)bytes };
     b.step = bytes > PAGE ? bytes - bytes % PAGE : bytes;
     b.room = shape->read_batches > 1 && LARGE > bytes ? LARGE / bytes * bytes : bytes;
     b.buffer = memory_new(b.room, 1);
@@ -368,10 +378,8 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     b.y = memory_new(out, 1);
     double seconds[TURNS];
     const int turns = card_times(turns_of(shape));
-    const bool is_far = part == PART_FAULT_BYTE && is_rest(shape->rest);
     for (int turn = 0; turn < turns; turn++) {
-        b.piece = is_far ? largest_piece(files, files->now) : next_piece(files);
-        b.step = is_far ? far(b.piece.bytes) : b.step;
+        b.piece = next_piece(files);
         b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;
         b.memory = map(b.piece, is_mapped);
         b.file = part == PART_FREAD_MORE ? fdopen(dup(b.piece.fd), "rb") : NULL;
@@ -394,13 +402,33 @@ static double read_byte(struct parts_files *files, const struct parts_shape *sha
            (LARGE - SMALL);
 }
 
+/* Return the seconds per byte of page faults on pages that are read in order. Each is timed far from the others, after work. */
+static double rested_fault_byte(struct parts_files *files, const struct parts_shape *shape)
+{
+    go_to_piece(files);
+    const double each = bytes_of_fault(files);
+    double seconds[2]; /* of a page that is mapped, and of one that is not */
+    for (int is_new = 0; is_new < 2; is_new++) {
+        struct bench b = { .shape = *shape,
+                           .part = PART_FAULT_BYTE,
+                           .bytes = PAGE,
+                           .mapped = each,
+                           .piece = first_piece(files, files->now) };
+        const size_t step = b.piece.bytes / TRAINED;
+        b.step = step - step % PAGE;
+        b.memory = map(b.piece, !is_new);
+        seconds[is_new] = turn_seconds(&b);
+        munmap(b.memory, b.piece.bytes);
+    }
+    return fmax(0, seconds[1] - seconds[0]) / each;
+}
+
+/* Return them of faults one after the other. */
 static double fault_byte(struct parts_files *files, const struct parts_shape *shape)
 {
-    const double seconds = fmax(0, operation(files, shape, PART_FAULT_BYTE, FAULT_AROUND, false) -
-                                       operation(files, shape, PART_FAULT_BYTE, FAULT_AROUND, true)),
-                 faults = files->faults_per_byte * FAULT_AROUND;
-    return seconds / FAULT_AROUND *
-           (is_rest(shape->rest) ? fmin(1, faults) : 1); /* one after the other, all have their faults */
+    return fmax(0, operation(files, shape, PART_FAULT_BYTE, FAULT_AROUND, false) -
+                       operation(files, shape, PART_FAULT_BYTE, FAULT_AROUND, true)) /
+           FAULT_AROUND;
 }
 
 static double fread_more(struct parts_files *files, const struct parts_shape *shape)
@@ -482,7 +510,7 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_FREAD_MORE:
         return fread_more(files, shape);
     case PART_FAULT_BYTE:
-        return fault_byte(files, shape);
+        return is_rest(shape->rest) ? rested_fault_byte(files, shape) : fault_byte(files, shape);
     case PART_POPULATE_BYTE:
         return operation(files, shape, part, SOURCE_ADVICE, false) / SOURCE_ADVICE;
     case PART_ELEMENT:

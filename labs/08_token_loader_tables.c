@@ -161,12 +161,12 @@ static struct exposure measure_way(const struct card *card, const struct options
         step[block] = times.step;
         exposed[block] = times.exposed;
     }
-    parts[0] = median_parts(parts, block);
-    trained[0] = median_parts(trained, (block - 1) / PARTS_EACH + 1);
+    const struct token_parts usual = median_parts(parts, block),
+                             beside_training = median_parts(trained, (block - 1) / PARTS_EACH + 1);
     struct exposure exposure = { .lengths = lengths,
-                                 .predicted = alone_seconds(parts, s, PAGES_COLD),
+                                 .predicted = alone_seconds(&usual, s, PAGES_COLD),
                                  .training = { stats_lower_median(step, block), stats_lower_median(exposed, block) },
-                                 .predicted_training = alone_seconds(trained, s, PAGES_COLD) };
+                                 .predicted_training = alone_seconds(&beside_training, s, PAGES_COLD) };
     batch_source_close(bench.source);
     parts_files_close(files);
     for (int i = 0; i < lengths; i++)

@@ -20,19 +20,15 @@ struct combination {
 
 static struct combination combine(const double *x, int rounds, int terms, const double *weight, double tail)
 {
-    double sum = 0, squares = 0;
     double *value = memory_new((size_t)rounds, sizeof *value);
     for (int r = 0; r < rounds; r++) {
         for (int k = 0; k < terms; k++)
             value[r] += weight[k] * x[r * terms + k];
-        sum += value[r];
     }
-    struct combination c = { .mean = sum / rounds, .half = NAN };
-    for (int r = 0; r < rounds; r++)
-        squares += (value[r] - c.mean) * (value[r] - c.mean);
-    free(value);
+    struct combination c = { .mean = stats_mean(value, rounds), .half = NAN };
     if (rounds > 1)
-        c.half = stats_student_quantile(tail, rounds - 1) * sqrt(squares / (rounds - 1) / rounds);
+        c.half = stats_student_quantile(tail, rounds - 1) * stats_error(value, rounds);
+    free(value);
     return c;
 }
 

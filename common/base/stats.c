@@ -15,6 +15,15 @@ double stats_mean(const double *values, int count)
     return sum / count;
 }
 
+double stats_error(const double *values, int count)
+{
+    const double mean = stats_mean(values, count);
+    double squares = 0;
+    for (int i = 0; i < count; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    return count < 2 ? (double)NAN : sqrt(squares / (count - 1) / count);
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -135,10 +144,7 @@ struct ratio stats_ratio(const double *log_ratios, int count)
     double mean = stats_mean(log_ratios, count);
     if (count < 2)
         return (struct ratio){ exp(mean), NAN, NAN };
-    double squares = 0;
-    for (int i = 0; i < count; i++)
-        squares += (log_ratios[i] - mean) * (log_ratios[i] - mean);
-    double half = stats_student(count - 1) * sqrt(squares / (count - 1) / count);
+    double half = stats_student(count - 1) * stats_error(log_ratios, count);
     return (struct ratio){ exp(mean), exp(mean - half), exp(mean + half) };
 }
 

@@ -4,6 +4,9 @@
 
 double stats_mean(const double *values, int count);
 
+/* Standard error of that mean; NaN for fewer than two values. */
+double stats_error(const double *values, int count);
+
 /* Value below which a share `p` (0 … 1) of the values lies, interpolated between neighbours; NaN for no values. */
 double stats_quantile(const double *values, int count, double p);
 

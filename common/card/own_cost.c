@@ -3,6 +3,7 @@
 #include "base/die.h"
 #include "base/interference.h"
 #include "base/memory.h"
+#include "base/stats.h"
 #include "card/brief.h"
 #include "card/frequency.h"
 #include "card/undisturbed.h"
@@ -92,11 +93,11 @@ double own_cost_seconds(const struct own_cost *cost, const struct own_where *whe
     return mean;
 }
 
-/* A cost while it is measured: times so far, the sums of their results and of the squares, and the seconds that they took. Times in which
- * others had a core do not count, unless there were too many of them; then the one counts in which they had it least. */
+/* A cost while it is measured: times so far, their results, and the seconds that they took. Times in which others had a core do not count,
+ * unless there were too many of them; then the one counts in which they had it least. */
 struct measuring {
     int times, disturbed;
-    double sum, squares, took;
+    double found[OWN_TURNS], took;
     double least_lost, then; /* share of a disturbed time, and what it found */
 };
 
@@ -107,9 +108,7 @@ enum { DISTURBED_MOST = OWN_TURNS / 2 };
 static void add_time(struct measuring *cost, double seconds, double lost)
 {
     if (!interference_is_significant(lost)) {
-        cost->sum += seconds;
-        cost->squares += seconds * seconds;
-        cost->times++;
+        cost->found[cost->times++] = seconds;
         return;
     }
     if (cost->disturbed++ == 0 || lost < cost->least_lost) {
@@ -120,17 +119,16 @@ static void add_time(struct measuring *cost, double seconds, double lost)
 
 static double mean_of(const struct measuring *cost)
 {
-    return cost->times > 0 ? cost->sum / cost->times : cost->then;
+    return cost->times > 0 ? stats_mean(cost->found, cost->times) : cost->then;
 }
 
-/* True if the mean is known, or has taken long enough. */
-static bool is_enough(const struct measuring *cost)
+/* True if the mean is known, or has taken long enough. `elapsed`: seconds since the first turn. */
+static bool is_enough(const struct measuring *cost, double elapsed)
 {
     if (cost->times < OWN_TURNS_LEAST)
         return false;
-    const double mean = mean_of(cost), variance = fmax(0, cost->squares / cost->times - mean * mean),
-                 error = sqrt(variance / (cost->times - 1));
-    return cost->took >= OWN_ENOUGH_S || error <= OWN_ERROR * fabs(mean);
+    const bool do_agree = stats_error(cost->found, cost->times) <= OWN_ERROR * fabs(mean_of(cost));
+    return cost->took >= OWN_ENOUGH_S || (elapsed >= OWN_SPREAD_S && do_agree);
 }
 
 /* all of `together`: let rank 0 decide which costs need another turn. Return true if any. */
@@ -142,8 +140,8 @@ static bool choose_costs(const struct measuring *costs, int count, struct world 
         const struct measuring *cost = &costs[i];
         const bool is_disturbed = cost->disturbed >= DISTURBED_MOST;
         const int turns = is_disturbed ? OWN_TURNS_LEAST : card_times(OWN_TURNS);
-        wanted[i] =
-            wanted[i] && !is_enough(cost) && cost->times < turns && !(is_disturbed && elapsed > UNDISTURBED_PATIENCE_S);
+        wanted[i] = wanted[i] && !is_enough(cost, elapsed) && cost->times < turns &&
+                    !(is_disturbed && elapsed > UNDISTURBED_PATIENCE_S);
     }
     world_broadcast(together, wanted, (size_t)count * sizeof *wanted);
     for (int i = 0; i < count; i++)

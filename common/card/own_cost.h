@@ -90,11 +90,13 @@ double own_cost_value(enum own_cost_kind kind, double seconds);
  * simulated ranks all measure collectives, and rank 0 the other costs. Rank 0 then has the means of these ranks, and of OWN_TURNS turns in
  * which each cost is measured once. A core is often slow for tenths of a second, for example while another guest works on its other
  * hyperthread; a cost that is measured at one time only is then too high or too low, by up to a third. OWN_TURNS_LEAST turns suffice if
- * they agree, so that the standard error of their mean is at most OWN_ERROR of it, or if they took OWN_ENOUGH_S: then each averages over
- * such moments itself. Turns that others disturbed (undisturbed.h) do not count, unless there is no other. */
+ * they took OWN_ENOUGH_S, for then each averages over such moments itself; or if the first was OWN_SPREAD_S ago and they agree, so that
+ * the standard error of their mean is at most OWN_ERROR of it. Turns that others disturbed (undisturbed.h) do not count, unless there is
+ * no other. */
 enum { OWN_TURNS = 8, OWN_TURNS_LEAST = 3 };
-#define OWN_ERROR 0.03
 #define OWN_ENOUGH_S 0.7
+#define OWN_SPREAD_S 0.5
+#define OWN_ERROR    0.03
 void own_costs_measure(struct own_costs *costs, struct world *world, struct own_where where, int busy,
                        const struct own_cost *list);
 
