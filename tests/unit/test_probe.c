@@ -365,16 +365,19 @@ static double takes_enough(const struct own_where *where, int which)
     return 0.5;
 }
 
+/* So are those whose turns agree, and are spread: here by the long cost. */
 TEST(a_long_cost_is_measured_in_fewer_turns)
 {
     static const struct own_cost list[] = { { "long_s", OWN_SECONDS, "", "", 1, 0, takes_enough, 0 },
-                                            { "number_s", OWN_SECONDS, "", "", 1, 0, rank_number, 0 },
+                                            { "agrees_s", OWN_SECONDS, "", "", 1, 0, rank_number, 0 },
+                                            { "varies_s", OWN_SECONDS, "", "", 1, 0, rate, 0 },
                                             { 0 } };
     struct own_costs costs = { 0 };
-    enough_calls = calls = 0;
+    enough_calls = calls = turn = 0;
     own_costs_measure(&costs, world, (struct own_where){ 0 }, world_size(world), list);
     assert_int_equal(enough_calls, card_is_brief() ? 1 : OWN_TURNS_LEAST);
-    assert_int_equal(calls, card_is_brief() ? 1 : OWN_TURNS);
+    assert_int_equal(calls, card_is_brief() ? 1 : OWN_TURNS_LEAST);
+    assert_int_equal(turn, card_is_brief() ? 1 : OWN_TURNS);
     assert_true(world_rank(world) > 0 || own_costs_value(&costs, "long_s") == 0.5);
 }
 
