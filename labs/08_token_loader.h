@@ -94,6 +94,9 @@ struct parts_files *parts_files_in_memory(void);
 struct parts_files *parts_files_of(const struct shard_set *set);
 void parts_files_close(struct parts_files *files); /* NULL: nothing */
 
+/* Read a byte at every `stride`. */
+void touch(const char *memory, size_t bytes, size_t stride);
+
 /* What a rank does between two batches. */
 struct rest {
     double seconds;            /* it computes, in a loop; 0: it does not */

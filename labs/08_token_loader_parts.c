@@ -30,7 +30,8 @@ enum {
 
 struct parts_files {
     int count, now;
-    off_t at; /* in file `now` */
+    off_t at;          /* in file `now` */
+    double fault_each; /* bytes per page fault; 0: not counted yet */
     struct {
         int fd;
         off_t bytes;
@@ -62,17 +63,18 @@ static char *map(struct piece piece, bool is_populated)
     return memory;
 }
 
-/* Read a byte at every `stride`. */
-static void touch(const char *memory, size_t bytes, size_t stride)
+void touch(const char *memory, size_t bytes, size_t stride)
 {
     for (size_t at = 0; at < bytes; at += stride)
         (void)*(volatile const char *)(memory + at);
 }
 
-/* Return the bytes per page fault of a process that maps the files and reads them in order. The kernel maps FAULT_AROUND bytes at a fault,
+/* Return the bytes per page fault of a process that maps the files and reads them in order, counted once. The kernel maps FAULT_AROUND bytes at a fault,
  * or a whole piece of the page cache, if that is larger. Pieces differ within a file: reads and readahead brought them in other sizes. */
-static double bytes_of_fault(const struct parts_files *files)
+static double bytes_of_fault(struct parts_files *files)
 {
+    if (files->fault_each > 0)
+        return files->fault_each;
     double bytes = 0;
     const struct evidence then = evidence_now(NULL);
     for (int i = 0; i < files->count; i++) {
@@ -83,7 +85,7 @@ static double bytes_of_fault(const struct parts_files *files)
         bytes += (double)piece.bytes;
     }
     const struct evidence now = evidence_now(NULL);
-    return bytes / fmax(1, evidence_since(&then, &now).minor_faults);
+    return files->fault_each = bytes / fmax(1, evidence_since(&then, &now).minor_faults);
 }
 
 static struct parts_files *files_new(int count)
@@ -395,11 +397,22 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     return stats_lower_median(seconds, turns);
 }
 
-static double read_byte(struct parts_files *files, const struct parts_shape *shape)
+/* Return the seconds of a small read. */
+static double small_read(struct parts_files *files, const struct parts_shape *shape)
 {
-    return (operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) -
-            operation(files, shape, PART_READ_BYTE, SMALL + ONE, false)) /
-           (LARGE - SMALL);
+    return operation(files, shape, PART_READ_BYTE, SMALL + ONE, false);
+}
+
+/* Return the seconds by which each byte lengthens a read. `small`: seconds of a small one. */
+static double read_byte(struct parts_files *files, const struct parts_shape *shape, double small)
+{
+    return (operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) - small) / (LARGE - SMALL);
+}
+
+static double read_call(struct parts_files *files, const struct parts_shape *shape)
+{
+    const double small = small_read(files, shape);
+    return fmax(0, small - SMALL * read_byte(files, shape, small));
 }
 
 /* Return the seconds per byte of page faults on pages that are read in order. Each is timed far from the others, after work. */
@@ -433,9 +446,8 @@ static double fault_byte(struct parts_files *files, const struct parts_shape *sh
 
 static double fread_more(struct parts_files *files, const struct parts_shape *shape)
 {
-    const size_t bytes = SMALL + ONE; /* stdio reads whole pages directly, and the last bytes through its own buffer */
-    return fmax(0, operation(files, shape, PART_FREAD_MORE, bytes, false) -
-                       operation(files, shape, PART_READ_BYTE, bytes, false));
+    /* stdio reads whole pages directly, and the last bytes through its own buffer */
+    return fmax(0, operation(files, shape, PART_FREAD_MORE, SMALL + ONE, false) - small_read(files, shape));
 }
 
 /* Return the seconds per token of making three quarters of a batch: not a way, but about as many pages in a row. */
@@ -504,9 +516,9 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
 {
     switch (part) {
     case PART_READ_CALL:
-        return fmax(0, operation(files, shape, part, SMALL + ONE, false) - SMALL * read_byte(files, shape));
+        return read_call(files, shape);
     case PART_READ_BYTE:
-        return read_byte(files, shape);
+        return read_byte(files, shape, small_read(files, shape));
     case PART_FREAD_MORE:
         return fread_more(files, shape);
     case PART_FAULT_BYTE:

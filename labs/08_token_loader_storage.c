@@ -45,8 +45,7 @@ struct reader {
 static void get(struct reader *r, uint64_t from)
 {
     const struct token_shard *shard = r->map.shard;
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), left = shard->bytes - from,
-                 bytes = left < sizeof r->buffer ? left : sizeof r->buffer;
+    const size_t left = shard->bytes - from, bytes = left < sizeof r->buffer ? left : sizeof r->buffer;
     if (r->access == ACCESS_READ || r->access == ACCESS_FREAD) {
         const bool is_read =
             r->file ? fseeko(r->file, (off_t)from, SEEK_SET) == 0 && fread(r->buffer, 1, bytes, r->file) == bytes
@@ -57,8 +56,7 @@ static void get(struct reader *r, uint64_t from)
     }
     if (r->access == ACCESS_POPULATE && from % SOURCE_ADVICE == 0)
         shard_map_populate(&r->map, from, left < SOURCE_ADVICE ? left : SOURCE_ADVICE);
-    for (size_t at = 0; at < GRAIN; at += page)
-        (void)*(volatile const char *)((const char *)r->map.memory + from + at);
+    touch((const char *)r->map.memory + from, GRAIN, (size_t)sysconf(_SC_PAGESIZE));
 }
 
 /* Read a shard, and compute for `work` seconds per byte. Return the seconds spent in reads; count their bytes. */
