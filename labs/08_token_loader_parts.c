@@ -69,8 +69,9 @@ void touch(const char *memory, size_t bytes, size_t stride)
         (void)*(volatile const char *)(memory + at);
 }
 
-/* Return the bytes per page fault of a process that maps the files and reads them in order, counted once. The kernel maps FAULT_AROUND bytes at a fault,
- * or a whole piece of the page cache, if that is larger. Pieces differ within a file: reads and readahead brought them in other sizes. */
+/* Return the bytes per page fault of a process that maps the files and reads them in order, counted once. The kernel maps FAULT_AROUND
+ * bytes at a fault, or a whole piece of the page cache, if that is larger. Pieces differ within a file: reads and readahead brought
+ * them in other sizes. */
 static double bytes_of_fault(struct parts_files *files)
 {
     if (files->fault_each > 0)
@@ -403,10 +404,10 @@ static double small_read(struct parts_files *files, const struct parts_shape *sh
     return operation(files, shape, PART_READ_BYTE, SMALL + ONE, false);
 }
 
-/* Return the seconds by which each byte lengthens a read. `small`: seconds of a small one. */
+/* Return the seconds by which each byte lengthens a read. `small`: seconds of a small one, which others may have disturbed. */
 static double read_byte(struct parts_files *files, const struct parts_shape *shape, double small)
 {
-    return (operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) - small) / (LARGE - SMALL);
+    return fmax(0, operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) - small) / (LARGE - SMALL);
 }
 
 static double read_call(struct parts_files *files, const struct parts_shape *shape)
