@@ -13,7 +13,7 @@
  *     preallocated   … both arrays are allocated once
  *     advised        … the kernel maps the pages ahead
  *     prefetched     … a helper fills the next batch during the step
- *     windowed       a small buffer, filled by pread(): little memory
+ *     windowed       advised, and the kernel unmaps the pages behind: little memory
  *     buffered       llm.c's way: fread(), then a loop
  *     slow_disk      windowed, from storage that takes --disk-ms for each batch (a sleep)
  *     slow_disk_prefetched   … a helper waits for it during the step
@@ -76,7 +76,7 @@ static const struct variant variants[] = {
     { "preallocated", elements, preallocated, "… x and y are allocated once", "element by element + preallocated" },
     { "advised", elements, advised, "… the kernel maps pages ahead", "element by element + advised" },
     { "prefetched", elements, prefetched, "… a helper fills the next batch", "element by element + prefetched" },
-    { "windowed", windowed, NULL, "a small buffer, filled by pread()", "windowed" },
+    { "windowed", elements, windowed, "… the kernel unmaps the pages behind", "element by element + windowed" },
     { "buffered", buffered, NULL, "fread(), then a loop, as in llm.c", "fread and a loop" },
     { "slow_disk", slow, NULL, "each batch waits for slow storage", "slow storage" },
     { "slow_disk_prefetched", slow, prefetched, "… and a helper waits instead", "slow storage + prefetched" },

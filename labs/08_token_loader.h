@@ -65,14 +65,15 @@ enum token_part {
     PART_READ_BYTE,     /* and per byte */
     PART_FREAD_MORE,    /* fread() instead of read(), per call */
     PART_FAULT_BYTE,    /* page faults of a mapped shard, per byte */
-    PART_POPULATE_BYTE, /* the same pages mapped by madvise() */
+    PART_POPULATE_BYTE, /* the same pages mapped by madvise(), */
+    PART_UNMAP_BYTE,    /* and unmapped */
     PART_ELEMENT,       /* a token into x and y, by scalar instructions, */
     PART_LOOP,          /* by llm.c's loop, */
     PART_WIDEN,         /* and by blocks: from the first cache, */
     PART_MAPPED_WIDEN,  /* and from pages of a mapped shard */
     PART_ALLOCATION,    /* allocating memory and freeing it */
     PART_HANDOFF,       /* taking a helper's batch, and requesting the next one */
-    PART_ASK, /* asking for a batch, and reading the clock: not on the card, for it is less than a tenth of a microsecond */
+    PART_ASK,           /* asking for a batch, and reading the clock */
     TOKEN_PARTS
 };
 
@@ -116,7 +117,6 @@ struct parts_shape {
     /* One step before each operation, and no warm-up: for the card, as in the few steps of a case. Else as many steps as the operation has
      * batches, and warm-ups, as in a way that goes on and on. */
     bool is_in_case;
-    double read_batches; /* that a read brings: if more than one, it happened before that rest */
 };
 
 /* Measure a part. */

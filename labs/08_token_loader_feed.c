@@ -136,7 +136,7 @@ struct feed {
  * table, so each checks the other. */
 static const struct operations {
     int allocations, reads;
-    bool by_fread, maps, is_advised, by_elements, by_loop, from_cache, copies;
+    bool by_fread, maps, is_advised, unmaps, by_elements, by_loop, from_cache, copies;
 } operations[SOURCE_WAYS] = {
     [SOURCE_ELEMENTS] = { .allocations = 3, .reads = 1, .by_elements = true },
     [SOURCE_BLOCKS] = { .allocations = 3, .reads = 1, .from_cache = true, .copies = true },
@@ -144,7 +144,7 @@ static const struct operations {
     [SOURCE_PREALLOCATED] = { .maps = true, .copies = true },
     [SOURCE_ADVISED] = { .maps = true, .is_advised = true, .copies = true },
     [SOURCE_PREFETCHED] = { .maps = true, .is_advised = true, .copies = true },
-    [SOURCE_WINDOWED] = { .reads = 1, .from_cache = true, .copies = true },
+    [SOURCE_WINDOWED] = { .maps = true, .is_advised = true, .unmaps = true, .copies = true },
     [SOURCE_BUFFERED] = { .reads = 1, .by_fread = true, .by_loop = true },
     [SOURCE_VIEWS] = { .maps = true, .is_advised = true },
 };
@@ -165,14 +165,15 @@ static double newly_mapped(struct feed *f, uint64_t at_once)
 }
 
 /* Rows that are shuffled touch blocks of their own, of which the kernel is told nothing. */
-static double mapping_seconds(struct feed *f, bool is_advised)
+static double mapping_seconds(struct feed *f, const struct operations *does)
 {
     const struct card *card = lab_card(f->lab);
+    const double unmap = does->unmaps ? token_cost(card, "unmap_byte_s") : 0,
+                 fault = token_cost(card, "fault_byte_s") + unmap,
+                 populate = token_cost(card, "populate_byte_s") + unmap;
     if (f->o.shuffle != SHUFFLE_NONE)
-        return (batch_tokens(&f->o) * f->o.token_bytes + (double)f->o.run.batch_size * FAULT_AROUND) *
-               token_cost(card, "fault_byte_s");
-    return is_advised ? newly_mapped(f, SOURCE_ADVICE) * token_cost(card, "populate_byte_s")
-                      : newly_mapped(f, FAULT_AROUND) * token_cost(card, "fault_byte_s");
+        return (batch_tokens(&f->o) * f->o.token_bytes + (double)f->o.run.batch_size * FAULT_AROUND) * fault;
+    return does->is_advised ? newly_mapped(f, SOURCE_ADVICE) * populate : newly_mapped(f, FAULT_AROUND) * fault;
 }
 
 static double modelled_seconds(struct feed *f)
@@ -181,10 +182,10 @@ static double modelled_seconds(struct feed *f)
     const struct operations *does = &operations[is_copied_view ? SOURCE_ADVISED : f->o.way];
     const struct card *card = lab_card(f->lab);
     const double tokens = batch_tokens(&f->o), bytes = tokens * f->o.token_bytes;
-    double seconds = does->allocations * token_cost(card, "allocation_s");
+    double seconds = token_cost(card, "ask_s") + does->allocations * token_cost(card, "allocation_s");
     seconds += does->reads * (token_cost(card, "read_call_s") + bytes * token_cost(card, "read_byte_s"));
     seconds += does->by_fread ? token_cost(card, "fread_more_s") : 0;
-    seconds += does->maps ? mapping_seconds(f, does->is_advised) : 0;
+    seconds += does->maps ? mapping_seconds(f, does) : 0;
     seconds += does->by_elements ? tokens * token_cost(card, "element_s") : 0;
     seconds += does->by_loop ? tokens * token_cost(card, "loop_s") : 0;
     seconds += does->copies ? tokens * token_cost(card, does->from_cache ? "widen_s" : "mapped_widen_s") : 0;

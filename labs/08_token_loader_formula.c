@@ -4,14 +4,14 @@
  *     data = S + copy, if the rank fetches its own batch
  *     data = handoff + max(0, S + copy - local - T), if a helper fetches the next one beside the step (prefetch)
  *
- * S is the delay of slow storage (--disk-ms). The copy is the sum of what a way does; M: bytes of the batch in the shard:
+ * S is the delay of slow storage (--disk-ms). The copy is the sum of what a way does, after it was asked; M: bytes of the batch in the shard:
  *
  *     elements       3 × allocation + read(M) + tokens × one by one
  *     blocks         3 × allocation + read(M) + tokens × widen
  *     mapped         2 × allocation + mapping + tokens × widen
  *     preallocated   mapping + tokens × widen
  *     advised        mapping + tokens × widen
- *     windowed       read(M) + tokens × widen
+ *     windowed       mapping + unmapping + tokens × widen
  *     buffered       read(M) by fread() + tokens × loop
  *     views          mapping
  *
@@ -29,13 +29,17 @@
 /* True if the kernel is told to map the shard, in the order in which it is read. */
 static bool is_advised(enum source_way way, enum row_shuffle shuffle)
 {
-    return shuffle == SHUFFLE_NONE && (way == SOURCE_ADVISED || way == SOURCE_PREFETCHED || way == SOURCE_VIEWS);
+    return shuffle == SHUFFLE_NONE &&
+           (way == SOURCE_ADVISED || way == SOURCE_PREFETCHED || way == SOURCE_WINDOWED || way == SOURCE_VIEWS);
 }
 
+/* Return the seconds in which a way maps bytes and, if it unmaps, unmaps as many behind them. */
 static double mapping_seconds(const struct token_parts *parts, enum source_way way, enum row_shuffle shuffle,
                               double bytes)
 {
-    return bytes * parts->of[is_advised(way, shuffle) ? PART_POPULATE_BYTE : PART_FAULT_BYTE];
+    const double map = parts->of[is_advised(way, shuffle) ? PART_POPULATE_BYTE : PART_FAULT_BYTE],
+                 unmap = way == SOURCE_WINDOWED ? parts->of[PART_UNMAP_BYTE] : 0;
+    return bytes * (map + unmap);
 }
 
 /* Return the bytes that are mapped for a batch, in the mean over the steps of a window. They are mapped in blocks of `at_once`, where this
@@ -65,23 +69,23 @@ static double way_seconds(const struct token_parts *parts, enum source_way way, 
     const double read = part[PART_READ_CALL] + bytes * part[PART_READ_BYTE], fread_more = part[PART_FREAD_MORE],
                  allocation = part[PART_ALLOCATION], element = tokens * part[PART_ELEMENT],
                  widen = tokens * part[PART_WIDEN], mapped_widen = tokens * part[PART_MAPPED_WIDEN];
+    const double ask = part[PART_ASK];
     switch (way) {
     case SOURCE_ELEMENTS:
-        return 3 * allocation + read + element;
+        return ask + 3 * allocation + read + element;
     case SOURCE_BLOCKS:
-        return 3 * allocation + read + widen;
+        return ask + 3 * allocation + read + widen;
     case SOURCE_MAPPED:
-        return 2 * allocation + mapping + mapped_widen;
+        return ask + 2 * allocation + mapping + mapped_widen;
     case SOURCE_PREALLOCATED:
     case SOURCE_ADVISED:
     case SOURCE_PREFETCHED:
-        return mapping + mapped_widen;
     case SOURCE_WINDOWED:
-        return read + widen;
+        return ask + mapping + mapped_widen;
     case SOURCE_BUFFERED:
-        return read + fread_more + tokens * part[PART_LOOP];
+        return ask + read + fread_more + tokens * part[PART_LOOP];
     case SOURCE_VIEWS:
-        return mapping;
+        return ask + mapping;
     case SOURCE_WAYS:
         break;
     }
@@ -90,14 +94,11 @@ static double way_seconds(const struct token_parts *parts, enum source_way way, 
 
 double alone_seconds(const struct token_parts *parts, const struct source_settings *s, enum page_state pages)
 {
-    struct token_parts paid = *parts;
-    if (s->way == SOURCE_WINDOWED) /* a read may serve several batches */
-        paid.of[PART_READ_CALL] *= batch_source_reads(s);
     const double tokens = (double)(s->order.rows * s->order.length);
-    const double bytes = pages == PAGES_WARM ? 0 : tokens * s->set->width; /* warm pages are mapped already */
-    const double mapping = mapping_seconds(&paid, s->way, s->order.shuffle, bytes),
-                 seconds = way_seconds(&paid, s->way, tokens, s->set->width, mapping);
-    return seconds + paid.of[PART_ASK] + (s->way == SOURCE_PREFETCHED ? paid.of[PART_HANDOFF] : 0);
+    const bool is_mapped = pages == PAGES_WARM && s->way != SOURCE_WINDOWED; /* before, and still */
+    const double mapping = mapping_seconds(parts, s->way, s->order.shuffle, is_mapped ? 0 : tokens * s->set->width),
+                 seconds = way_seconds(parts, s->way, tokens, s->set->width, mapping);
+    return seconds + (s->way == SOURCE_PREFETCHED ? parts->of[PART_HANDOFF] : 0);
 }
 
 /* Return the seconds of a batch in a training step. Views of shuffled rows are copies. */

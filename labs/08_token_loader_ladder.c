@@ -48,8 +48,7 @@ struct token_parts parts_here(const struct card *card, struct parts_files *files
 {
     const struct parts_shape shape = { .widths = { of->set->width, of->width },
                                        .tokens = of->order.rows * of->order.length,
-                                       .rest = rest,
-                                       .read_batches = of->way == SOURCE_WINDOWED ? 1 / batch_source_reads(of) : 1 };
+                                       .rest = rest };
     struct token_parts parts = parts_on(card);
     for (enum token_part part = 0; files && part < TOKEN_PARTS; part++)
         if (!is_rest(rest) || has_part(of, part))

@@ -29,6 +29,9 @@ enum {
 /* --- files, a piece after the other --------------------------------------------------------------------------------- */
 
 struct parts_files {
+    const struct shard_set *set;
+    struct shard_set *own; /* the one in memory, and its file; NULL: the caller's */
+    int own_fd;
     int count, now;
     off_t at;          /* in file `now` */
     double fault_each; /* bytes per page fault; 0: not counted yet */
@@ -89,13 +92,6 @@ static double bytes_of_fault(struct parts_files *files)
     return files->fault_each = bytes / fmax(1, evidence_since(&then, &now).minor_faults);
 }
 
-static struct parts_files *files_new(int count)
-{
-    struct parts_files *files = memory_new(1, sizeof *files + (size_t)count * sizeof *files->file);
-    files->count = count;
-    return files;
-}
-
 struct parts_files *parts_files_in_memory(void)
 {
     const int fd = memfd_create("token_parts", MFD_CLOEXEC);
@@ -108,15 +104,20 @@ struct parts_files *parts_files_in_memory(void)
     if (!is_written)
         die(STATUS_CANNOT, "no memory for a file of %d bytes to measure: %s", PARTS_MEMORY, strerror(errno));
     free(block);
-    struct parts_files *files = files_new(1);
-    files->file[0].fd = fd;
-    files->file[0].bytes = PARTS_MEMORY;
+    char *path = memory_text("/proc/self/fd/%d", fd);
+    struct shard_set *own = shard_set_open(path); /* without header, so it is one of uint16 */
+    free(path);
+    struct parts_files *files = parts_files_of(own);
+    files->own = own;
+    files->own_fd = fd;
     return files;
 }
 
 struct parts_files *parts_files_of(const struct shard_set *set)
 {
-    struct parts_files *files = files_new(set->count);
+    struct parts_files *files = memory_new(1, sizeof *files + (size_t)set->count * sizeof *files->file);
+    files->set = set;
+    files->count = set->count;
     off_t most = 0;
     for (int i = 0; i < set->count; i++) {
         files->file[i].fd = token_shard_reopen(&set->shard[i]);
@@ -133,6 +134,10 @@ void parts_files_close(struct parts_files *files)
 {
     for (int i = 0; files && i < files->count; i++)
         close(files->file[i].fd);
+    if (files && files->own) {
+        shard_set_close(files->own);
+        close(files->own_fd);
+    }
     free(files);
 }
 
@@ -176,8 +181,7 @@ struct bench {
     char *memory;       /* the piece, mapped */
     FILE *file;         /* the piece's file, if part is PART_FREAD_MORE */
     size_t at;          /* place of the operation in the piece */
-    char *buffer;       /* tokens just read */
-    size_t room;        /* bytes of the buffer */
+    char *buffer;       /* (bytes) tokens just read */
     char *x, *y;        /* of a batch */
 };
 
@@ -205,12 +209,17 @@ static void allocate_batch(struct bench *b)
     free(allocate(in + 2));
 }
 
-static void populate(const struct bench *b)
+/* Map the bytes of the operation, or unmap them. */
+static void change_map(const struct bench *b)
 {
     const struct token_shard shard = { .bytes = b->piece.bytes };
     const struct shard_map map = { .shard = &shard, .memory = b->memory };
-    shard_map_populate(&map, b->at, b->bytes);
-    (void)*(volatile const char *)(b->memory + b->at);
+    if (b->part == PART_UNMAP_BYTE)
+        shard_map_unmap(&map, b->at, b->bytes);
+    else {
+        shard_map_populate(&map, b->at, b->bytes);
+        touch(b->memory + b->at, 1, 1);
+    }
 }
 
 /* Make `tokens` of a batch, from the n-th one on. */
@@ -233,18 +242,17 @@ static void widen(const struct bench *b)
     const size_t in = (size_t)b->shape.widths.in, tokens = b->bytes / in - 1;
     const size_t whole = b->shape.tokens > tokens ? b->shape.tokens - b->shape.tokens % LINE : even(tokens);
     const size_t first = b->at / b->step * even(tokens) % whole, end = whole - first;
-    const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer + b->at % b->room;
+    const char *from = b->part == PART_MAPPED_WIDEN ? b->memory + b->at : b->buffer;
     widen_part(b, from, first, tokens < end ? tokens : end);
     if (end < tokens)
         widen_part(b, from + end * in, 0, tokens - end);
 }
 
-/* Before an operation: read its tokens into the buffer, or those of several operations. */
+/* Before an operation: read its tokens into the buffer. */
 static void prepare(struct bench *b)
 {
     const bool is_from_buffer = b->part == PART_ELEMENT || b->part == PART_LOOP || b->part == PART_WIDEN;
-    if (is_from_buffer && b->at % b->room == 0 &&
-        pread(b->piece.fd, b->buffer, b->room, b->piece.from + (off_t)b->at) != (ssize_t)b->room)
+    if (is_from_buffer && pread(b->piece.fd, b->buffer, b->bytes, b->piece.from + (off_t)b->at) != (ssize_t)b->bytes)
         fail_to_read();
 }
 
@@ -264,7 +272,8 @@ static void operate(struct bench *b)
         touch(b->memory + b->at, b->bytes, PAGE);
         break;
     case PART_POPULATE_BYTE:
-        populate(b);
+    case PART_UNMAP_BYTE:
+        change_map(b);
         break;
     case PART_ALLOCATION:
         allocate_batch(b);
@@ -300,9 +309,8 @@ static void use(const struct bench *b)
 static double batches_of(const struct bench *b)
 {
     const double bytes = (double)b->shape.tokens * b->shape.widths.in;
-    const bool is_read = b->part == PART_READ_CALL || b->part == PART_READ_BYTE,
-               is_mapping = b->part == PART_FAULT_BYTE || b->part == PART_POPULATE_BYTE;
-    return is_mapping ? fmax(1, b->mapped / bytes) : is_read ? b->shape.read_batches : 1;
+    const bool is_mapping = b->part == PART_FAULT_BYTE || b->part == PART_POPULATE_BYTE || b->part == PART_UNMAP_BYTE;
+    return is_mapping ? fmax(1, b->mapped / bytes) : 1;
 }
 
 bool is_rest(struct rest rest)
@@ -342,16 +350,12 @@ static size_t operations_of(const struct bench *b, double between)
 /* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
 static double turn_seconds(struct bench *b)
 {
-    const bool is_held = b->shape.read_batches > 1;
     const double between = b->shape.is_in_case ? 1 : batches_of(b);
     const size_t calls = operations_of(b, between), warmups = is_trained(b) ? (size_t)(warming_up * (double)calls) : 0;
     double *seconds = memory_new(calls, sizeof *seconds);
     for (size_t i = 0; i < calls; i++, b->at += b->step) {
-        if (is_held)
-            prepare(b);
         rest_for(b->shape.rest, between);
-        if (!is_held)
-            prepare(b);
+        prepare(b);
         const double begin = world_now();
         operate(b);
         seconds[i] = world_now() - begin;
@@ -375,15 +379,13 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     const size_t out = (shape->tokens + LARGE) * (size_t)shape->widths.out;
     struct bench b = { .shape = *shape, .part = part, .bytes = bytes, .mapped = (double)bytes };
     b.step = bytes > PAGE ? bytes - bytes % PAGE : bytes;
-    b.room = shape->read_batches > 1 && LARGE > bytes ? LARGE / bytes * bytes : bytes;
-    b.buffer = memory_new(b.room, 1);
+    b.buffer = memory_new(bytes, 1);
     b.x = memory_new(out, 1);
     b.y = memory_new(out, 1);
     double seconds[TURNS];
     const int turns = card_times(turns_of(shape));
     for (int turn = 0; turn < turns; turn++) {
         b.piece = next_piece(files);
-        b.piece.bytes -= part == PART_ELEMENT || part == PART_LOOP || part == PART_WIDEN ? b.piece.bytes % b.room : 0;
         b.memory = map(b.piece, is_mapped);
         b.file = part == PART_FREAD_MORE ? fdopen(dup(b.piece.fd), "rb") : NULL;
         b.at = 0;
@@ -494,11 +496,16 @@ static double handoff(const struct parts_shape *shape)
     return fmax(0, stats_lower_median(seconds, turns)); /* a difference, which others may disturb */
 }
 
-/* Return the seconds between two time stamps around an empty batch. */
-static double ask(const struct parts_shape *shape)
+/* Return the seconds between two time stamps around a batch of which nothing is mapped or copied. It costs what the source notes of its
+ * shards, which leaves the caches while the rank trains. */
+static double ask(const struct parts_files *files, const struct parts_shape *shape)
 {
-    enum { CALLS = 400 };
-    struct batch_source *source = batch_source_open(&(struct source_settings){ .way = SOURCE_VIEWS });
+    enum { CALLS = 400, TOKENS = SOURCE_ADVICE / CALLS / 8 }; /* all batches are in what the first one maps */
+    const struct window_order order = {
+        .rows = 1, .length = TOKENS, .ranks = 1, .shards = files->set->count, .start = files->set->start
+    };
+    struct batch_source *source =
+        batch_source_open(&(struct source_settings){ .set = files->set, .order = order, .way = SOURCE_VIEWS });
     double seconds[CALLS];
     const int calls = is_rest(shape->rest) ? card_times(RESTED) : CALLS;
     for (int i = 0; i < calls; i++) {
@@ -508,7 +515,7 @@ static double ask(const struct parts_shape *shape)
         seconds[i] = world_now() - begin;
     }
     batch_source_close(source);
-    return stats_mean(seconds, calls);
+    return stats_lower_median(seconds, calls);
 }
 
 /* --- all -------------------------------------------------------------------------------------------------------------- */
@@ -525,7 +532,8 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_FAULT_BYTE:
         return is_rest(shape->rest) ? rested_fault_byte(files, shape) : fault_byte(files, shape);
     case PART_POPULATE_BYTE:
-        return operation(files, shape, part, SOURCE_ADVICE, false) / SOURCE_ADVICE;
+    case PART_UNMAP_BYTE:
+        return operation(files, shape, part, SOURCE_ADVICE, part == PART_UNMAP_BYTE) / SOURCE_ADVICE;
     case PART_ELEMENT:
     case PART_LOOP:
     case PART_WIDEN:
@@ -536,7 +544,7 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_HANDOFF:
         return shape->rest.steps ? handoff_between_steps(shape) : handoff(shape);
     case PART_ASK:
-        return ask(shape);
+        return ask(files, shape);
     case TOKEN_PARTS:
         break;
     }

@@ -22,6 +22,7 @@ static enum storage_access access_of(enum source_way way)
         return ACCESS_TOUCH;
     case SOURCE_ADVISED:
     case SOURCE_PREFETCHED:
+    case SOURCE_WINDOWED:
     case SOURCE_VIEWS:
         return ACCESS_POPULATE;
     case SOURCE_BUFFERED:

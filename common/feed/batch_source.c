@@ -24,7 +24,7 @@ static const struct way {
     bool reads;     /* into a buffer; else the shard is mapped */
     bool allocates; /* buffer, x and y for each batch */
     bool by_elements, by_loop;
-    bool advises;
+    bool advises, unmaps;
 } ways[SOURCE_WAYS] = {
     [SOURCE_ELEMENTS] = { .reads = true, .allocates = true, .by_elements = true },
     [SOURCE_BLOCKS] = { .reads = true, .allocates = true },
@@ -32,7 +32,7 @@ static const struct way {
     [SOURCE_PREALLOCATED] = { 0 },
     [SOURCE_ADVISED] = { .advises = true },
     [SOURCE_PREFETCHED] = { .advises = true },
-    [SOURCE_WINDOWED] = { .reads = true },
+    [SOURCE_WINDOWED] = { .advises = true, .unmaps = true },
     [SOURCE_BUFFERED] = { .reads = true, .by_loop = true },
     [SOURCE_VIEWS] = { .advises = true },
 };
@@ -45,25 +45,19 @@ struct batch_source {
     struct token_window at; /* its window, if it has one */
     struct buffers ring[2]; /* two if prefetched, else one */
     int shown;              /* the one that the caller has */
-    void *raw;              /* (room) tokens as read, */
-    size_t room;
-    struct held { /* these of them */
-        int shard;
-        uint64_t from, to;
-    } held;
-    struct shard_map *map; /* (shards) those in use are open */
-    bool in_order;         /* not shuffled */
+    void *raw;              /* (window + 1) tokens as read */
+    struct shard_map *map;  /* (shards) those in use are open */
+    bool in_order;          /* not shuffled */
     struct extent {
         uint64_t from, to;  /* bytes */
     } * populated;          /* (shards) the last part that madvise() mapped */
+    int last;               /* shard whose pages are mapped, of a way that unmaps others */
     struct shard_read read; /* the file in use */
     struct async_helper *helper;
     struct source_counts counts;
 };
 
-/* Reads of a window begin at a multiple of EVEN bytes. If the buffer begins at one, too, the kernel copies two to three times as fast
- * as between other places (AMD EPYC). All arrays begin at one, as those of memory_new() do. */
-enum { EVEN = 64 };
+enum { EVEN = 64 }; /* bytes: all arrays begin at a multiple of these, as those of memory_new() do */
 
 static size_t batch_bytes(const struct batch_source *s)
 {
@@ -79,26 +73,21 @@ static void *allocate(struct batch_source *s, size_t bytes)
     return memory;
 }
 
-/* Return the windows that a read brings. If the rank reads all windows, one after the other, as many as fit into a part of a core's
- * second cache, because a call has a fixed cost; else one. With 256 KiB a batch took 0.94 of the time with 128, with 512 no less (Intel Xeon,
- * 2026-11-28). */
-static size_t windows_of_read(const struct source_settings *settings)
-{
-    enum { MOST = 256 << 10 }; /* bytes */
-    const size_t bytes = window_order_tokens(&settings->order) * (size_t)settings->set->width;
-    const bool reads_all = settings->order.ranks == 1 && settings->order.shuffle == SHUFFLE_NONE;
-    return settings->way == SOURCE_WINDOWED && reads_all && bytes < MOST ? MOST / bytes : 1;
-}
-
-/* Return the tokens of the read buffer: whole windows, so that none is read twice, the token behind them, and, of a window, those before
- * its first one with which the read begins. */
-static size_t room_of(const struct source_settings *settings)
-{
-    const size_t before = settings->way == SOURCE_WINDOWED ? EVEN / (size_t)settings->set->width : 0;
-    return windows_of_read(settings) * window_order_tokens(&settings->order) + 1 + before;
-}
-
 /* --- the tokens of a window ----------------------------------------------------------------------------------------- */
+
+/* Unmap what was mapped for tokens before the one at byte `from`: the pages behind it, or all pages if it is far from them. */
+HOT static void unmap_behind(struct batch_source *s, int shard, uint64_t from)
+{
+    struct extent *mapped = &s->populated[s->last];
+    const struct shard_map *map = &s->map[s->last];
+    const bool goes_on = s->in_order && shard == s->last && from >= mapped->from && from <= mapped->to;
+    if (goes_on)
+        shard_map_unmap(map, mapped->from, from - mapped->from);
+    else if (map->memory)
+        shard_map_unmap(map, 0, map->shard->bytes);
+    *mapped = goes_on ? (struct extent){ from, mapped->to } : (struct extent){ 0 };
+    s->last = shard;
+}
 
 /* Ask for the pages from a token on, so that one call maps what would be many page faults. */
 HOT static void populate(struct batch_source *s, int shard, uint64_t token, size_t count)
@@ -108,6 +97,8 @@ HOT static void populate(struct batch_source *s, int shard, uint64_t token, size
     const uint64_t from = file->offset + token * (uint64_t)file->width, to = from + count * (uint64_t)file->width;
     if (from >= done->from && to <= done->to)
         return;
+    if (s->way.unmaps)
+        unmap_behind(s, shard, from);
     const uint64_t end = to - to % SOURCE_ADVICE + SOURCE_ADVICE;
     const uint64_t last = end < file->bytes ? end : file->bytes;
     const bool goes_on = from >= done->from && from <= done->to;
@@ -115,33 +106,14 @@ HOT static void populate(struct batch_source *s, int shard, uint64_t token, size
     *done = (struct extent){ .from = goes_on ? done->from : from, .to = last };
 }
 
-/* Return the tokens between that multiple and a token. */
-static uint64_t tokens_before(const struct batch_source *s, const struct token_shard *file, uint64_t token)
-{
-    const uint64_t width = (uint64_t)file->width, odd = (file->offset + token * width) % EVEN / width;
-    return s->settings.way != SOURCE_WINDOWED ? 0 : odd < token ? odd : token;
-}
-
-/* Return `count` tokens, read into the buffer unless they are in it. It is filled whole, so that a read serves several small batches. */
-HOT static const void *read_tokens(struct batch_source *s, int shard, uint64_t first, size_t count)
-{
-    const struct token_shard *file = &s->settings.set->shard[shard];
-    const bool has_all = s->held.shard == shard && first >= s->held.from && first + count <= s->held.to;
-    if (!has_all) {
-        const uint64_t from = first - tokens_before(s, file, first), left = file->tokens - from,
-                       most = s->room < left ? s->room : left, end = first + count;
-        s->held = (struct held){ .shard = shard, .from = from, .to = from + most > end ? from + most : end };
-        s->counts.reads += shard_read_tokens(&s->read, file, from, s->held.to - from, s->raw);
-    }
-    return (const char *)s->raw + (first - s->held.from) * (uint64_t)file->width;
-}
-
 /* Return `count` tokens of one shard, valid until the next call. */
 HOT static const void *tokens_at(struct batch_source *s, int shard, uint64_t first, size_t count)
 {
     const struct token_shard *file = &s->settings.set->shard[shard];
-    if (s->way.reads)
-        return read_tokens(s, shard, first, count);
+    if (s->way.reads) {
+        s->counts.reads += shard_read_tokens(&s->read, file, first, count, s->raw);
+        return s->raw;
+    }
     if (!s->map[shard].memory) {
         shard_map_open(&s->map[shard], file);
         if (s->way.advises)
@@ -149,6 +121,8 @@ HOT static const void *tokens_at(struct batch_source *s, int shard, uint64_t fir
     }
     if (s->way.advises && s->in_order)
         populate(s, shard, first, count);
+    else if (s->way.unmaps) /* rows that are shuffled lie apart */
+        unmap_behind(s, shard, file->offset + first * (uint64_t)file->width);
     return shard_map_at(&s->map[shard], first);
 }
 
@@ -225,8 +199,7 @@ HOT static struct token_pair next_allocated(struct batch_source *s)
     b->x = allocate(s, batch_bytes(s));
     b->y = allocate(s, batch_bytes(s));
     if (s->way.reads)
-        s->raw = allocate(s, s->room * (size_t)s->settings.set->width);
-    s->held = (struct held){ 0 };
+        s->raw = allocate(s, (s->window + 1) * (size_t)s->settings.set->width);
     fill(s, b);
     if (s->way.reads) {
         free(s->raw);
@@ -302,12 +275,6 @@ struct source_counts batch_source_counts(const struct batch_source *s)
     return s->counts;
 }
 
-double batch_source_reads(const struct source_settings *settings)
-{
-    const double windows = (double)window_order_count(&settings->order);
-    return ways[settings->way].reads ? windows / (double)windows_of_read(settings) : 0;
-}
-
 /* Open what the ways need of shards and memory. */
 static void open_buffers(struct batch_source *s)
 {
@@ -316,14 +283,13 @@ static void open_buffers(struct batch_source *s)
     s->map = memory_new((size_t)set->count, sizeof *s->map);
     s->populated = memory_new((size_t)set->count, sizeof *s->populated);
     shard_read_open(&s->read, s->settings.way == SOURCE_BUFFERED);
-    s->room = room_of(&s->settings);
     const int pairs = s->settings.way == SOURCE_PREFETCHED ? 2 : 1;
     for (int i = 0; i < pairs; i++)
         s->ring[i].from = memory_new(window_order_count(&s->settings.order), sizeof *s->ring[i].from);
     if (s->way.allocates)
         return;
     if (s->way.reads)
-        s->raw = memory_new(s->room, (size_t)set->width);
+        s->raw = memory_new(s->window + 1, (size_t)set->width);
     for (int i = 0; i < pairs; i++) {
         s->ring[i].x = memory_new(batch_bytes(s), 1);
         s->ring[i].y = memory_new(batch_bytes(s), 1);

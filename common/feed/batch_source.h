@@ -6,7 +6,7 @@
  *     preallocated  … x and y are allocated once
  *     advised       … the kernel is told that the shard is read in order (madvise): it maps more pages at a time
  *     prefetched    … a helper thread fills the next of two pairs of x and y during the step
- *     windowed      one small buffer, allocated once, into which pread() reads: the process holds little memory
+ *     windowed      advised, and the pages behind are unmapped: the process holds little memory
  *     buffered      llm.c's way: fread() into a buffer allocated once, then a loop over the elements
  *     views         x and y are the mapped shard's own tokens: nothing is copied, so it is no loader of int32
  *
@@ -46,7 +46,7 @@ struct source_settings {
     void *argument;
 };
 
-/* Bytes per madvise() call: few calls, and none that takes long. */
+/* Bytes that a madvise() call maps or unmaps: few calls, and none that takes long. */
 enum { SOURCE_ADVICE = 256 << 10 };
 
 /* Tokens of a batch: B x T each, valid until the next call. */
@@ -77,8 +77,5 @@ const struct token_window *batch_source_windows(const struct batch_source *sourc
 void batch_source_settle(struct batch_source *source);
 
 struct source_counts batch_source_counts(const struct batch_source *source);
-
-/* Return the reads of a batch: 1 or, where a read serves several batches, less; 0 if the way maps the shards. */
-double batch_source_reads(const struct source_settings *settings);
 
 #endif

@@ -100,6 +100,13 @@ void shard_map_populate(const struct shard_map *map, uint64_t from, uint64_t byt
         (void)madvise(place, bytes + from % page, MADV_WILLNEED);
 }
 
+void shard_map_unmap(const struct shard_map *map, uint64_t from, uint64_t bytes)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = from - from % page, end = from + bytes,
+                   whole = end < map->shard->bytes ? end - end % page : end;
+    (void)madvise((char *)map->memory + begin, whole - begin, MADV_DONTNEED); /* at worst they stay */
+}
+
 struct shard_pages shard_map_pages(const struct shard_map *map)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -7,8 +7,8 @@ smallest=(--cases windowed --cases prefetched --num-heads 1 --vocab-size 2 --min
     --ladder-tokens 1)
 largest=(--vocab-size 1048576)
 drawn=(views slow_disk) shortest=(--disk-ms 0) longest=(--disk-ms 5000)
-what_if_ms=53.6
-judged_steps=(--steps 10) # a page fault in the ninth
+what_if_ms=53.5
+judged_steps=(--skip-first-steps 25 --steps 35) # page faults and advice in step 32
 
 # Check what steps that train add to crossover.csv: a row for each way, whose crossover is that of its exposed time at 1 %.
 training_rows() # FOLDER
