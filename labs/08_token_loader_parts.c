@@ -464,7 +464,7 @@ static double token(struct parts_files *files, const struct parts_shape *shape, 
 
 /* --- helper ----------------------------------------------------------------------------------------------------------- */
 
-/* Return the seconds in which a rank that trains in between takes a finished batch and starts the next one. */
+/* Return the seconds in which a rank that rests in between takes a finished batch and starts the next one. */
 static double handoff_between_steps(const struct parts_shape *shape)
 {
     struct async_helper *helper = async_helper_open();
@@ -480,13 +480,13 @@ static double handoff_between_steps(const struct parts_shape *shape)
     return stats_lower_median(seconds, calls);
 }
 
-/* Return the seconds by which taking a finished batch, and starting the next one, delays a rank that computes and touches a batch in
+/* Return the seconds by which taking a finished batch, and starting the next one, delays a rank that only touches a batch in
  * between: its helper has nothing to do, but the two share a core. */
 static double handoff(const struct parts_shape *shape)
 {
     enum { CALLS = 40 };
     const size_t batch = 2 * shape->tokens * (size_t)shape->widths.out;
-    const struct handoff_rest rest = { .seconds = shape->rest.seconds, .bytes = batch };
+    const struct handoff_rest rest = { .bytes = batch };
     struct async_helper *helper = async_helper_open();
     double seconds[TURNS];
     const int turns = turns_of(shape);
@@ -542,7 +542,7 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_ALLOCATION:
         return operation(files, shape, part, SMALL, false) / 3;
     case PART_HANDOFF:
-        return shape->rest.steps ? handoff_between_steps(shape) : handoff(shape);
+        return is_rest(shape->rest) ? handoff_between_steps(shape) : handoff(shape);
     case PART_ASK:
         return ask(files, shape);
     case TOKEN_PARTS:
