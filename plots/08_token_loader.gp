@@ -75,7 +75,7 @@ if (of_this_run(latency_csv)) {
     left = 90
     right = 110
     body = 330
-    eval page("Most batches take the time of a copy, a few a page fault's", "share of the batches (%)", body)
+    eval page("Most batches take the time of a copy, a few also map pages", "share of the batches (%)", body)
     set border 3
     set logscale y
     set xrange [0 : 100]
@@ -107,7 +107,7 @@ if (of_this_run(resident_csv)) {
     left = 90
     right = 150
     body = 280
-    eval page("A mapped shard counts as memory, a window does not", "read so far (MB)", body)
+    eval page("A mapped shard counts as memory, a window of it hardly", "read so far (MB)", body)
     set border 3
     set xrange [0 : largest(column_of(resident_csv, "read_mb"))]
     set yrange [0 : 1.1 * most_mb]
@@ -159,13 +159,15 @@ if (of_this_run(crossover_csv)) {
     eval key_entry("point", "pointtype 7 pointsize 0.9 lc rgb '".more."'", observed.", beside a loop")
     eval key_entry("lying", "nohead linewidth 1 dashtype 2 lc rgb '".more."'", "predicted")
     eval key_entry("point", "pointtype 6 pointsize 1.3 linewidth 2 lc rgb '".more."'", observed.", beside training steps")
+    eval key_entry("point", "pointtype 2 pointsize 1 linewidth 1.5 lc rgb '".more."'", "predicted, likewise")
     is_of(way, beside) = strcol("way") eq way && strcol("beside") eq beside && column("exposed_ms") > 0
     share_of_step(name) = 100 * column(name) / column("step_ms")
     do for [format in formats] {
         eval output("crossover", format)
         plot for [way in shown] crossover_csv using (is_of(way, "loop") ? column("step_ms") : NaN):(share_of_step("predicted_exposed_ms")) with lines linewidth 1 dashtype 2 lc rgb shade(way) notitle, \
              for [way in shown] crossover_csv using (is_of(way, "loop") ? column("step_ms") : NaN):(share_of_step("exposed_ms")) with linespoints pointtype 7 pointsize 0.7 linewidth 2 lc rgb shade(way) notitle, \
-             for [way in shown] crossover_csv using (is_of(way, "training") ? column("step_ms") : NaN):(share_of_step("exposed_ms")) with points pointtype 6 pointsize 1.3 linewidth 2 lc rgb shade(way) notitle
+             for [way in shown] crossover_csv using (is_of(way, "training") ? column("step_ms") : NaN):(share_of_step("exposed_ms")) with points pointtype 6 pointsize 1.3 linewidth 2 lc rgb shade(way) notitle, \
+             for [way in shown] crossover_csv using (is_of(way, "training") ? column("step_ms") : NaN):(share_of_step("predicted_exposed_ms")) with points pointtype 2 pointsize 1 linewidth 1.5 lc rgb shade(way) notitle
         unset output
     }
 }
