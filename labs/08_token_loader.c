@@ -76,7 +76,7 @@ static const struct variant variants[] = {
     { "preallocated", elements, preallocated, "… x and y are allocated once", "element by element + preallocated" },
     { "advised", elements, advised, "… the kernel maps pages ahead", "element by element + advised" },
     { "prefetched", elements, prefetched, "… a helper fills the next batch", "element by element + prefetched" },
-    { "windowed", elements, windowed, "… the kernel unmaps the pages behind", "element by element + windowed" },
+    { "windowed", elements, windowed, "advised, and the kernel unmaps the pages behind", "element by element + windowed" },
     { "buffered", buffered, NULL, "fread(), then a loop, as in llm.c", "fread and a loop" },
     { "slow_disk", slow, NULL, "each batch waits for slow storage", "slow storage" },
     { "slow_disk_prefetched", slow, prefetched, "… and a helper waits instead", "slow storage + prefetched" },

@@ -4,7 +4,8 @@
  *     data = S + copy, if the rank fetches its own batch
  *     data = handoff + max(0, S + copy - local - T), if a helper fetches the next one beside the step (prefetch)
  *
- * S is the delay of slow storage (--disk-ms). The copy is the sum of what a way does, after it was asked; M: bytes of the batch in the shard:
+ * S is the delay of slow storage (--disk-ms). The copy is `ask`, for being asked, and the sum of what a way does; M: bytes of the batch
+ * in the shard:
  *
  *     elements       3 × allocation + read(M) + tokens × one by one
  *     blocks         3 × allocation + read(M) + tokens × widen

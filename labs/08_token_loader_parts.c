@@ -1,5 +1,5 @@
-/* 08_token_loader_parts: measures the parts of which every way to bring tokens is composed. None of them measures a way: each times one
- * operation, at other sizes than the cases have.
+/* 08_token_loader_parts: measures the parts of which every way to bring tokens is composed. None of them measures a whole way: each times
+ * one operation, at other sizes than the cases have.
  *
  * They are measured on a file in memory (memfd) for the machine card, and for ladder.csv and crossover.csv on the shards themselves: there
  * the kernel keeps pages in larger pieces, which take fewer page faults. A turn takes another part of the files, so that its bytes
@@ -387,6 +387,8 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     for (int turn = 0; turn < turns; turn++) {
         b.piece = next_piece(files);
         b.memory = map(b.piece, is_mapped);
+        if (part == PART_POPULATE_BYTE || part == PART_UNMAP_BYTE)
+            (void)madvise(b.memory, b.piece.bytes, MADV_SEQUENTIAL); /* as their ways: unmapping depends on it */
         b.file = part == PART_FREAD_MORE ? fdopen(dup(b.piece.fd), "rb") : NULL;
         b.at = 0;
         seconds[turn] = turn_seconds(&b);
@@ -489,14 +491,13 @@ static double handoff(const struct parts_shape *shape)
     const struct handoff_rest rest = { .bytes = batch };
     struct async_helper *helper = async_helper_open();
     double seconds[TURNS];
-    const int turns = turns_of(shape);
-    for (int turn = 0; turn < turns; turn++)
+    for (int turn = 0; turn < TURNS; turn++)
         seconds[turn] = handoff_measure(helper, rest, CALLS);
     async_helper_close(helper);
-    return fmax(0, stats_lower_median(seconds, turns)); /* a difference, which others may disturb */
+    return fmax(0, stats_lower_median(seconds, TURNS)); /* a difference, which others may disturb */
 }
 
-/* Return the seconds between two time stamps around a batch of which nothing is mapped or copied. It costs what the source notes of its
+/* Return the seconds between two time stamps around a batch of views of which nothing is mapped. It costs what every source notes of its
  * shards, which leaves the caches while the rank trains. */
 static double ask(const struct parts_files *files, const struct parts_shape *shape)
 {
@@ -508,6 +509,7 @@ static double ask(const struct parts_files *files, const struct parts_shape *sha
         batch_source_open(&(struct source_settings){ .set = files->set, .order = order, .way = SOURCE_VIEWS });
     double seconds[CALLS];
     const int calls = is_rest(shape->rest) ? card_times(RESTED) : CALLS;
+    batch_source_next(source); /* this one maps */
     for (int i = 0; i < calls; i++) {
         rest_for(shape->rest, 1);
         const double begin = world_now();

@@ -50,7 +50,7 @@ struct batch_source {
     bool in_order;          /* not shuffled */
     struct extent {
         uint64_t from, to;  /* bytes */
-    } * populated;          /* (shards) the last part that madvise() mapped */
+    } * mapped;             /* (shards) the last part, of ways that advise */
     int last;               /* shard whose pages are mapped, of a way that unmaps others */
     struct shard_read read; /* the file in use */
     struct async_helper *helper;
@@ -75,17 +75,33 @@ static void *allocate(struct batch_source *s, size_t bytes)
 
 /* --- the tokens of a window ----------------------------------------------------------------------------------------- */
 
-/* Unmap what was mapped for tokens before the one at byte `from`: the pages behind it, or all pages if it is far from them. */
+static uint64_t byte_of(const struct token_shard *file, uint64_t token)
+{
+    return file->offset + token * (uint64_t)file->width;
+}
+
+/* True if bytes from this one on go on from what is mapped. */
+static bool goes_on(const struct extent *mapped, uint64_t from)
+{
+    return from >= mapped->from && from <= mapped->to;
+}
+
+/* Unmap what was mapped for tokens before the one at byte `from`: the pages behind it or, if it does not go on from them, all of them. The
+ * kernel may have mapped more around them, but not beyond what one page of its tables maps. */
 HOT static void unmap_behind(struct batch_source *s, int shard, uint64_t from)
 {
-    struct extent *mapped = &s->populated[s->last];
+    enum { AROUND = 2 << 20 };
+    struct extent *mapped = &s->mapped[s->last];
     const struct shard_map *map = &s->map[s->last];
-    const bool goes_on = s->in_order && shard == s->last && from >= mapped->from && from <= mapped->to;
-    if (goes_on)
+    if (s->in_order && shard == s->last && goes_on(mapped, from)) {
         shard_map_unmap(map, mapped->from, from - mapped->from);
-    else if (map->memory)
-        shard_map_unmap(map, 0, map->shard->bytes);
-    *mapped = goes_on ? (struct extent){ from, mapped->to } : (struct extent){ 0 };
+        mapped->from = from;
+    } else if (mapped->to > 0) {
+        const uint64_t all = map->shard->bytes, begin = mapped->from < AROUND ? 0 : mapped->from - AROUND,
+                       end = all - mapped->to < AROUND ? all : mapped->to + AROUND;
+        shard_map_unmap(map, begin, end - begin);
+        *mapped = (struct extent){ 0 };
+    }
     s->last = shard;
 }
 
@@ -93,17 +109,18 @@ HOT static void unmap_behind(struct batch_source *s, int shard, uint64_t from)
 HOT static void populate(struct batch_source *s, int shard, uint64_t token, size_t count)
 {
     const struct token_shard *file = &s->settings.set->shard[shard];
-    struct extent *done = &s->populated[shard];
-    const uint64_t from = file->offset + token * (uint64_t)file->width, to = from + count * (uint64_t)file->width;
+    struct extent *done = &s->mapped[shard];
+    const uint64_t from = byte_of(file, token), to = byte_of(file, token + count);
     if (from >= done->from && to <= done->to)
         return;
     if (s->way.unmaps)
         unmap_behind(s, shard, from);
     const uint64_t end = to - to % SOURCE_ADVICE + SOURCE_ADVICE;
     const uint64_t last = end < file->bytes ? end : file->bytes;
-    const bool goes_on = from >= done->from && from <= done->to;
-    shard_map_populate(&s->map[shard], goes_on ? done->to : from, last - (goes_on ? done->to : from));
-    *done = (struct extent){ .from = goes_on ? done->from : from, .to = last };
+    const bool is_next = goes_on(done, from);
+    const uint64_t begin = is_next ? done->to : from;
+    shard_map_populate(&s->map[shard], begin, last - begin);
+    *done = (struct extent){ .from = is_next ? done->from : from, .to = last };
 }
 
 /* Return `count` tokens of one shard, valid until the next call. */
@@ -121,8 +138,10 @@ HOT static const void *tokens_at(struct batch_source *s, int shard, uint64_t fir
     }
     if (s->way.advises && s->in_order)
         populate(s, shard, first, count);
-    else if (s->way.unmaps) /* rows that are shuffled lie apart */
-        unmap_behind(s, shard, file->offset + first * (uint64_t)file->width);
+    else if (s->way.unmaps) { /* rows that are shuffled lie apart */
+        unmap_behind(s, shard, byte_of(file, first));
+        s->mapped[shard] = (struct extent){ byte_of(file, first), byte_of(file, first + count) };
+    }
     return shard_map_at(&s->map[shard], first);
 }
 
@@ -281,7 +300,7 @@ static void open_buffers(struct batch_source *s)
     const struct shard_set *set = s->settings.set;
     s->at = window_order_at(&s->settings.order, s->settings.rank, 0, 0);
     s->map = memory_new((size_t)set->count, sizeof *s->map);
-    s->populated = memory_new((size_t)set->count, sizeof *s->populated);
+    s->mapped = memory_new((size_t)set->count, sizeof *s->mapped);
     shard_read_open(&s->read, s->settings.way == SOURCE_BUFFERED);
     const int pairs = s->settings.way == SOURCE_PREFETCHED ? 2 : 1;
     for (int i = 0; i < pairs; i++)
@@ -326,7 +345,7 @@ static void close_buffers(struct batch_source *s)
             shard_map_close(&s->map[i]);
     shard_read_close(&s->read);
     free(s->map);
-    free(s->populated);
+    free(s->mapped);
     free(s->raw);
 }
 

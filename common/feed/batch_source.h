@@ -46,7 +46,7 @@ struct source_settings {
     void *argument;
 };
 
-/* Bytes that a madvise() call maps or unmaps: few calls, and none that takes long. */
+/* Bytes that a madvise() call maps: few calls, and none that takes long. */
 enum { SOURCE_ADVICE = 256 << 10 };
 
 /* Tokens of a batch: B x T each, valid until the next call. */
