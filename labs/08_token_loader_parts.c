@@ -20,10 +20,11 @@ enum {
     TURNS = 5,       /* turns per part, whose median counts; one turn if there is work between operations */
     PIECE = 4 << 20, /* bytes of a turn, */
     PAGE = 4096,
-    RESTED = 12,       /* or its operations if there is work between them; */
-    SMALL = 8 << 10,   /* bytes of a small read, and */
-    LARGE = 128 << 10, /* of a large one, */
-    ONE = 2            /* and of one token more, as in a batch of B T + 1 tokens */
+    RESTED = 12,             /* or its operations if there is work between them; */
+    SMALL = 8 << 10,         /* bytes of a small read, and */
+    LARGE = 128 << 10,       /* of a large one, */
+    ONE = 2,                 /* and of one token more, as in a batch of B T + 1 tokens */
+    HEADER = 4 * LLMC_HEADER /* bytes of llm.c's header; stdio reads the page that it ends in from its beginning */
 };
 
 /* --- files, a piece after the other --------------------------------------------------------------------------------- */
@@ -385,16 +386,17 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     double seconds[TURNS];
     const int turns = card_times(turns_of(shape));
     for (int turn = 0; turn < turns; turn++) {
-        b.piece = next_piece(files);
-        b.memory = map(b.piece, is_mapped);
+        const struct piece piece = b.piece = next_piece(files);
+        b.memory = map(piece, is_mapped);
         if (part == PART_POPULATE_BYTE || part == PART_UNMAP_BYTE)
-            (void)madvise(b.memory, b.piece.bytes, MADV_SEQUENTIAL); /* as their ways: unmapping depends on it */
-        b.file = part == PART_FREAD_MORE ? fdopen(dup(b.piece.fd), "rb") : NULL;
-        b.at = 0;
+            (void)madvise(b.memory, piece.bytes, MADV_SEQUENTIAL); /* as their ways: unmapping depends on it */
+        b.file = part == PART_FREAD_MORE ? fdopen(dup(piece.fd), "rb") : NULL;
+        b.at = part == PART_FREAD_MORE ? HEADER : 0;
+        b.piece.bytes -= b.at;
         seconds[turn] = turn_seconds(&b);
         if (b.file)
             fclose(b.file);
-        munmap(b.memory, b.piece.bytes);
+        munmap(b.memory, piece.bytes);
     }
     free(b.buffer);
     free(b.x);
