@@ -348,7 +348,13 @@ static size_t operations_of(const struct bench *b, double between)
     return is_rest(b->shape.rest) && all > wanted ? wanted : all;
 }
 
-/* Return the seconds of an operation: the mean of a turn, or the median of the few that have work between them. */
+/* Return the seconds of an operation: the mean of all, or the median of the few that have work between them, which noise may disturb. */
+static double typical(const double *seconds, size_t calls, struct rest rest)
+{
+    return is_rest(rest) ? stats_lower_median(seconds, (int)calls) : stats_mean(seconds, (int)calls);
+}
+
+/* Return the seconds of an operation of a turn. */
 static double turn_seconds(struct bench *b)
 {
     const double between = b->shape.is_in_case ? 1 : batches_of(b);
@@ -362,8 +368,7 @@ static double turn_seconds(struct bench *b)
         seconds[i] = world_now() - begin;
         use(b);
     }
-    const double each = is_rest(b->shape.rest) ? stats_lower_median(seconds + warmups, (int)(calls - warmups))
-                                               : stats_mean(seconds, (int)calls);
+    const double each = typical(seconds + warmups, calls - warmups, b->shape.rest);
     free(seconds);
     return fmax(0, each - stamp());
 }
@@ -519,7 +524,7 @@ static double ask(const struct parts_files *files, const struct parts_shape *sha
         seconds[i] = world_now() - begin;
     }
     batch_source_close(source);
-    return stats_lower_median(seconds, calls);
+    return typical(seconds, (size_t)calls, shape->rest);
 }
 
 /* --- all -------------------------------------------------------------------------------------------------------------- */
