@@ -33,14 +33,16 @@ struct parts_files {
     const struct shard_set *set;
     struct shard_set *own; /* the one in memory, and its file; NULL: the caller's */
     int own_fd;
-    int count, now;
-    off_t at;          /* in file `now` */
+    int now;           /* shard of the next piece, */
+    off_t at;          /* and its place there */
     double fault_each; /* bytes per page fault; 0: not counted yet */
-    struct {
-        int fd;
-        off_t bytes;
-    } file[];
+    int fd[];          /* (shards) */
 };
+
+static off_t file_bytes(const struct parts_files *files, int file)
+{
+    return (off_t)files->set->shard[file].bytes;
+}
 
 /* Bytes from … from + bytes-1 of a file. */
 struct piece {
@@ -52,8 +54,8 @@ struct piece {
 /* Return a file's first PARTS_MEMORY bytes, or all of it. */
 static struct piece first_piece(const struct parts_files *files, int file)
 {
-    const off_t bytes = files->file[file].bytes;
-    return (struct piece){ .fd = files->file[file].fd, .bytes = (size_t)(bytes < PARTS_MEMORY ? bytes : PARTS_MEMORY) };
+    const off_t bytes = file_bytes(files, file);
+    return (struct piece){ .fd = files->fd[file], .bytes = (size_t)(bytes < PARTS_MEMORY ? bytes : PARTS_MEMORY) };
 }
 
 /* Map a piece; and its pages at once, if `is_populated`. Reading them would also let the processor know their addresses, which it does not
@@ -82,7 +84,7 @@ static double bytes_of_fault(struct parts_files *files)
         return files->fault_each;
     double bytes = 0;
     const struct evidence then = evidence_now(NULL);
-    for (int i = 0; i < files->count; i++) {
+    for (int i = 0; i < files->set->count; i++) {
         const struct piece piece = first_piece(files, i);
         char *memory = map(piece, false);
         touch(memory, piece.bytes, PAGE);
@@ -116,14 +118,12 @@ struct parts_files *parts_files_in_memory(void)
 
 struct parts_files *parts_files_of(const struct shard_set *set)
 {
-    struct parts_files *files = memory_new(1, sizeof *files + (size_t)set->count * sizeof *files->file);
+    struct parts_files *files = memory_new(1, sizeof *files + (size_t)set->count * sizeof *files->fd);
     files->set = set;
-    files->count = set->count;
     off_t most = 0;
     for (int i = 0; i < set->count; i++) {
-        files->file[i].fd = token_shard_reopen(&set->shard[i]);
-        files->file[i].bytes = (off_t)set->shard[i].bytes;
-        most = files->file[i].bytes > most ? files->file[i].bytes : most;
+        files->fd[i] = token_shard_reopen(&set->shard[i]);
+        most = file_bytes(files, i) > most ? file_bytes(files, i) : most;
     }
     if (most >= 8 * LARGE)
         return files;
@@ -133,8 +133,8 @@ struct parts_files *parts_files_of(const struct shard_set *set)
 
 void parts_files_close(struct parts_files *files)
 {
-    for (int i = 0; files && i < files->count; i++)
-        close(files->file[i].fd);
+    for (int i = 0; files && i < files->set->count; i++)
+        close(files->fd[i]);
     if (files && files->own) {
         shard_set_close(files->own);
         close(files->own_fd);
@@ -145,8 +145,8 @@ void parts_files_close(struct parts_files *files)
 /* Go to the next file if too little of this one is left. */
 static void go_to_piece(struct parts_files *files)
 {
-    while (files->file[files->now].bytes - files->at < 8 * LARGE) {
-        files->now = (files->now + 1) % files->count;
+    while (file_bytes(files, files->now) - files->at < 8 * LARGE) {
+        files->now = (files->now + 1) % files->set->count;
         files->at = 0;
     }
 }
@@ -154,8 +154,8 @@ static void go_to_piece(struct parts_files *files)
 static struct piece next_piece(struct parts_files *files)
 {
     go_to_piece(files);
-    const off_t left = files->file[files->now].bytes - files->at;
-    const struct piece piece = { .fd = files->file[files->now].fd,
+    const off_t left = file_bytes(files, files->now) - files->at;
+    const struct piece piece = { .fd = files->fd[files->now],
                                  .from = files->at,
                                  .bytes = (size_t)(left < PIECE ? left - left % LARGE : PIECE) };
     files->at += (off_t)piece.bytes;

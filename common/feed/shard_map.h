@@ -32,8 +32,8 @@ void shard_map_advise(const struct shard_map *map, bool in_order);
 /* Map these bytes of the file with one call, reading from the disk what is not cached. Kernels before Linux 5.14 only begin to read. */
 void shard_map_populate(const struct shard_map *map, uint64_t from, uint64_t bytes);
 
-/* Unmap the pages of these bytes: the whole first one, and the last one if nothing of it follows. They stay in the page cache, and whoever
- * reads them again maps them again. */
+/* Unmap the pages of these bytes: the whole first one, and the last one if nothing of it follows. They stay in the page cache; the
+ * next read maps them again. */
 void shard_map_unmap(const struct shard_map *map, uint64_t from, uint64_t bytes);
 
 /* Count the file's pages, and those of them in the page cache (mincore). */
