@@ -21,8 +21,8 @@ enum {
     PIECE = 4 << 20, /* bytes of a turn, */
     PAGE = 4096,
     RESTED = 12,             /* or its operations if there is work between them; */
-    SMALL = 8 << 10,         /* bytes of a small read, and */
-    LARGE = 128 << 10,       /* of a large one, */
+    SMALL = 8 << 10,         /* bytes of a small block of memory, */
+    LARGE = 128 << 10,       /* of a large read, */
     ONE = 2,                 /* and of one token more, as in a batch of B T + 1 tokens */
     HEADER = 4 * LLMC_HEADER /* bytes of llm.c's header; stdio reads the page that it ends in from its beginning */
 };
@@ -176,8 +176,9 @@ static size_t even(size_t bytes)
 struct bench {
     struct parts_shape shape;
     enum token_part part;
-    size_t bytes, step; /* of an operation; from one to the next, by whole pages if it has some */
-    double mapped;      /* bytes that an operation maps, if that is what it does */
+    size_t bytes;       /* of an operation, */
+    size_t step;        /* and to the next one: whole pages, or a page more, as past batches of others */
+    double mapped;      /* bytes that it maps, if that is what it does */
     struct piece piece; /* of the turn */
     char *memory;       /* the piece, mapped */
     FILE *file;         /* the piece's file, if part is PART_FREAD_MORE */
@@ -384,7 +385,7 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
 {
     const size_t out = (shape->tokens + LARGE) * (size_t)shape->widths.out;
     struct bench b = { .shape = *shape, .part = part, .bytes = bytes, .mapped = (double)bytes };
-    b.step = bytes > PAGE ? bytes - bytes % PAGE : bytes;
+    b.step = bytes > PAGE ? bytes - bytes % PAGE : bytes + PAGE;
     b.buffer = memory_new(bytes, 1);
     b.x = memory_new(out, 1);
     b.y = memory_new(out, 1);
@@ -409,22 +410,38 @@ static double operation(struct parts_files *files, const struct parts_shape *sha
     return stats_lower_median(seconds, turns);
 }
 
+/* Return the bytes of three quarters of a batch, up to `most`: not a way, but about as many pages in a row. */
+static size_t most_of_batch(const struct parts_shape *shape, size_t most)
+{
+    const size_t wanted = shape->tokens * 3 / 4 * (size_t)shape->widths.in, bytes = wanted < most ? wanted : most,
+                 whole = bytes > PAGE ? bytes - bytes % PAGE : bytes;
+    return whole < 1 << 10 ? 1 << 10 : whole;
+}
+
+/* Return the bytes of a small read. Only reads of about a batch's size foretell those of batches: a read by a rank that trained takes longer
+ * per byte, the smaller it is. */
+static size_t small_bytes(const struct parts_shape *shape)
+{
+    return most_of_batch(shape, LARGE / 4);
+}
+
 /* Return the seconds of a small read. */
 static double small_read(struct parts_files *files, const struct parts_shape *shape)
 {
-    return operation(files, shape, PART_READ_BYTE, SMALL + ONE, false);
+    return operation(files, shape, PART_READ_BYTE, small_bytes(shape) + ONE, false);
 }
 
 /* Return the seconds by which each byte lengthens a read. `small`: seconds of a small one, which others may have disturbed. */
 static double read_byte(struct parts_files *files, const struct parts_shape *shape, double small)
 {
-    return fmax(0, operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) - small) / (LARGE - SMALL);
+    return fmax(0, operation(files, shape, PART_READ_BYTE, LARGE + ONE, false) - small) /
+           (double)(LARGE - small_bytes(shape));
 }
 
 static double read_call(struct parts_files *files, const struct parts_shape *shape)
 {
     const double small = small_read(files, shape);
-    return fmax(0, small - SMALL * read_byte(files, shape, small));
+    return fmax(0, small - (double)small_bytes(shape) * read_byte(files, shape, small));
 }
 
 /* Return the seconds per byte of page faults on pages that are read in order. Each is timed far from the others, after work. */
@@ -459,15 +476,14 @@ static double fault_byte(struct parts_files *files, const struct parts_shape *sh
 static double fread_more(struct parts_files *files, const struct parts_shape *shape)
 {
     /* stdio reads whole pages directly, and the last bytes through its own buffer */
-    return fmax(0, operation(files, shape, PART_FREAD_MORE, SMALL + ONE, false) - small_read(files, shape));
+    return fmax(0,
+                operation(files, shape, PART_FREAD_MORE, small_bytes(shape) + ONE, false) - small_read(files, shape));
 }
 
-/* Return the seconds per token of making three quarters of a batch: not a way, but about as many pages in a row. */
+/* Return the seconds per token of making most of a batch. */
 static double token(struct parts_files *files, const struct parts_shape *shape, enum token_part part)
 {
-    const size_t part_of = shape->tokens * 3 / 4 * (size_t)shape->widths.in,
-                 most = part_of < PIECE / 4 ? part_of : PIECE / 4, whole = most > PAGE ? most - most % PAGE : most,
-                 bytes = whole < 1 << 10 ? 1 << 10 : whole;
+    const size_t bytes = most_of_batch(shape, PIECE / 4);
     return operation(files, shape, part, bytes, part == PART_MAPPED_WIDEN) / ((double)bytes / shape->widths.in - 1);
 }
 
