@@ -74,8 +74,9 @@ static struct load load_of(const struct options *o, const struct card *card, int
         on_core = all;
     if (o->run.ahead && card_helper(card) == HELPER_ON_ITS_OWN)
         on_core = 0;
-    struct load load = { .data = all, .local = local, .cpu = local + on_core, .laps = o->run.cycle };
-    load.after = o->run.cycle > 1 ? 0 : rank_cost.update;
+    struct load load = {
+        .data = all, .local = local, .cpu = local + on_core, .update = rank_cost.update, .laps = o->run.cycle
+    };
     if (o->run.ahead) {
         double left = fmax(0, on_core - (local - rank_cost.update));
         load.local = local + on_core - (1 - card->transfer_core) * fmin(left, transfer);

@@ -58,7 +58,7 @@ struct prediction predict(const struct options *o, const struct card *card)
         host *= o->work == STALL_BUSY && o->has_barrier && !o->in_helper ? card_rank_slowdown(card, rank) : 1;
         host = host > 0 && o->work == STALL_SLEEP ? card_sleep(card, host) : host;
         double late = data_seconds(o, rank) > 0 ? card_sleep(card, data_seconds(o, rank)) : 0;
-        loads[rank] = (struct load){ .data = late + fetch, .local = local, .cpu = fetch + local, .after = update };
+        loads[rank] = (struct load){ .data = late + fetch, .local = local, .cpu = fetch + local, .update = update };
         if (o->in_helper && o->work == STALL_BUSY && card_helper(card) != HELPER_ON_ITS_OWN) {
             double left = fmax(0, host - barrier - fetch - local);
             double hidden = (1 - card->transfer_core) * (fmin(barrier, host) + fmin(transfer, left));

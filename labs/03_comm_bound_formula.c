@@ -106,7 +106,7 @@ struct prediction predict(const struct options *o, const struct card *card)
                          .local = passes + cost.update + convert_seconds(o, card) + flushed_seconds(o, card),
                          .host = o->is_fresh ? fresh_seconds(card, (double)MIB * o->comm_mb) : 0 };
     load.cpu = load.data + load.local + load.host;
-    load.after = cost.update;
+    load.update = cost.update;
     struct prediction p =
         predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu), predict_transfer(o, card, passes));
     predict_carried(&p, carried_seconds(o, card, passes));

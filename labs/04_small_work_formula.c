@@ -18,7 +18,7 @@ struct prediction predict(const struct options *o, const struct card *card)
     const struct cost next = o->sums_each ? cost.passes : card_passes_again(card, ranks);
     double local = cost_at(&cost.passes, batch) + (micro_batches - 1) * cost_at(&next, batch) + cost.update +
                    adding_seconds(card, workload_gradient_bytes(&o->model), micro_batches);
-    struct load load = { .data = data, .local = local, .cpu = data + local, .after = cost.update };
+    struct load load = { .data = data, .local = local, .cpu = data + local, .update = cost.update };
     double transfer = card_allreduce(card, ranks, workload_gradient_bytes(&o->model));
     return predict_alike(card, load, ranks, sums * card_jitter(card, ranks, load.cpu / sums), sums * transfer);
 }

@@ -45,7 +45,7 @@ struct prediction predict_one(const struct options *o, const struct card *card, 
     for (int rank = 0; rank < ranks; rank++) {
         struct work work = token_work(batch_schedule_batch(schedule, rank, step));
         double data = cost_at(&cost.fetch, work), local = cost_at(&cost.passes, work) + cost.update;
-        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
+        loads[rank] = (struct load){ .data = data, .local = local, .cpu = data + local, .update = cost.update };
         mean += loads[rank].cpu / ranks;
         tokens += work.padded_tokens / ranks;
     }
@@ -62,6 +62,7 @@ struct prediction predict(const struct options *o, const struct card *card)
         struct prediction one = predict_one(o, card, schedule, step);
         mean.data += one.data / steps;
         mean.local += one.local / steps;
+        mean.update += one.update / steps;
         mean.wait += one.wait / steps;
         mean.transfer += one.transfer / steps;
         mean.is_timeshared = one.is_timeshared;

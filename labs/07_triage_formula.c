@@ -147,6 +147,6 @@ struct prediction predict(const struct options *o, const struct card *card)
     free(of);
     load.host = o->host_s;
     load.cpu = load.local + load.host + (o->workers == 0 ? queue.busy * queue.batch : 0);
-    load.after = card_local(card, ranks).update;
+    load.update = card_local(card, ranks).update;
     return predict_alike(card, load, ranks, o->is_apart ? 0 : card_jitter(card, ranks, load.local), transfer);
 }

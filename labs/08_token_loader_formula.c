@@ -125,7 +125,9 @@ static struct load load_of(const struct options *o, const struct card *card, dou
                  handoff = o->way == SOURCE_PREFETCHED ? parts.of[PART_HANDOFF] : 0;
     const double on_core = card_helper(card) == HELPER_ON_ITS_OWN ? 0 : copy;
     const bool runs_at_once = on_core > 0 && !o->is_slow && !world_is_simulated();
-    struct load load = { .data = handoff + fetch, .local = local, .cpu = local + copy + handoff, .after = cost.update };
+    struct load load = {
+        .data = handoff + fetch, .local = local, .cpu = local + copy + handoff, .update = cost.update
+    };
     if (o->way != SOURCE_PREFETCHED || runs_at_once)
         return load;
     const double left = fmax(0, on_core - (local - cost.update));

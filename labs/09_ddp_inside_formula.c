@@ -162,7 +162,7 @@ struct prediction predict_accumulated(const struct options *o, const struct card
     const int ranks = o->run.ranks;
     const struct work batch = workload_usual(&o->model, &o->run);
     const struct local_cost cost = card_local(card, ranks);
-    struct load load = { .data = micro_batches * cost_at(&cost.fetch, batch), .after = cost.update };
+    struct load load = { .data = micro_batches * cost_at(&cost.fetch, batch), .update = cost.update };
     load.local = micro_batches * cost_at(&cost.passes, batch) + cost.update + sums * wire_seconds(o, card) +
                  adding_seconds(card, workload_gradient_bytes(&o->model), micro_batches);
     const struct shown shown = ranks > 1 && sums > 0 ? shown_seconds(o, card) : (struct shown){ 0 };

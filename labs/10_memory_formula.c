@@ -92,9 +92,8 @@ struct prediction predict(const struct options *o, const struct card *card)
     const double both = cost_at(&cost.passes, batch);
     const struct passes passes = { both, both * cost.forward_share };
     const double leaked = o->leaks ? fresh_seconds(card, leak_bytes(o)) : 0;
-    struct load load = { .data = cost_at(&cost.fetch, batch), .after = cost.update / parts };
-    load.local =
-        passes.both + again_seconds(o, card, passes.forward) + (cost.update + file_seconds(o, card)) / parts + leaked;
+    struct load load = { .data = cost_at(&cost.fetch, batch), .update = (cost.update + file_seconds(o, card)) / parts };
+    load.local = passes.both + again_seconds(o, card, passes.forward) + load.update + leaked;
     load.cpu = load.data + load.local;
     return predict_alike(card, load, ranks, card_jitter(card, ranks, load.cpu),
                          ranks > 1 ? transfer_seconds(o, card, passes) : 0);

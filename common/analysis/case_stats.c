@@ -276,6 +276,7 @@ static struct step_profile medians_of(const struct case_stats *stats)
                                   .mean = { .step = MEDIAN(mean.step),
                                             .data = MEDIAN(mean.data),
                                             .local = MEDIAN(mean.local),
+                                            .update = MEDIAN(mean.update),
                                             .host = MEDIAN(mean.host),
                                             .wait = MEDIAN(mean.wait),
                                             .transfer = MEDIAN(mean.transfer),

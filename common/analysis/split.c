@@ -10,7 +10,7 @@
 const char *const split_names[SPLIT_TERMS] = { "data", "compute", "host", "wait", "transfer" };
 static const char *const together_names[] = { "data", "compute", "host", "communication" };
 
-const struct step_means step_means_unknown = { NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+const struct step_means step_means_unknown = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
 
 /* Return a rank's own work of this kind. */
 static double work_of(const struct cell *sum, int kind)
@@ -29,6 +29,7 @@ struct step_means step_means_of(const struct cell *sums, int ranks, int steps)
         mean.step += sum->step / count;
         mean.data += work_of(sum, SPLIT_DATA) / count;
         mean.local += work_of(sum, SPLIT_COMPUTE) / count;
+        mean.update += sum->phase[SPAN_UPDATE] / count;
         mean.host += work_of(sum, SPLIT_HOST) / count;
         mean.wait += sum->wait / count;
         mean.transfer += sum->transfer / count;

@@ -11,9 +11,9 @@
 enum split { SPLIT_DATA, SPLIT_COMPUTE, SPLIT_HOST, SPLIT_WAIT, SPLIT_TRANSFER, SPLIT_TERMS, SPLIT_WORKS = SPLIT_WAIT };
 extern const char *const split_names[SPLIT_TERMS];
 
-/* Means over ranks and steps, in seconds. data + local + host + wait + transfer = step; host includes SPAN_OTHER. */
+/* Means over ranks and steps, in seconds. data + local + host + wait + transfer = step; local includes the update, host SPAN_OTHER. */
 struct step_means {
-    double step, data, local, host, wait, transfer, exposed;
+    double step, data, local, update, host, wait, transfer, exposed;
 };
 extern const struct step_means step_means_unknown; /* NaN */
 

@@ -22,6 +22,12 @@ static int laps_of(const struct load *load)
     return load->laps > 1 ? load->laps : 1;
 }
 
+/* Return the work after the collective, when all ranks are awake: the update, unless each lap has its own. */
+static double after_of(const struct load *load)
+{
+    return laps_of(load) > 1 ? 0 : load->update;
+}
+
 /* State of a rank: asleep until `wakes`, then with `left` seconds of its step's work. */
 struct lap {
     int laps_left;
@@ -80,18 +86,19 @@ static double add_shared(struct prediction *p, const struct load *loads, int ran
     double last = 0, last_after = 0, slowdown_after = fmax(1, ranks / capacity);
     for (int rank = 0; rank < ranks; rank++) {
         before[rank] = loads[rank];
-        before[rank].local -= loads[rank].after;
-        before[rank].cpu -= loads[rank].after;
-        last_after = fmax(last_after, loads[rank].after * slowdown_after);
+        before[rank].local -= after_of(&loads[rank]);
+        before[rank].cpu -= after_of(&loads[rank]);
+        last_after = fmax(last_after, after_of(&loads[rank]) * slowdown_after);
     }
     share_time(before, ranks, capacity, done);
     for (int rank = 0; rank < ranks; rank++) {
         const struct load *load = &before[rank];
         double asleep = asleep_of(load), asleep_in_data = fmin(asleep, load->data); /* the rest in `host` */
         double asleep_in_host = fmin(asleep - asleep_in_data, load->host);
-        double slowdown = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1;
+        double slowdown = load->cpu > 0 ? (done[rank] - asleep) / load->cpu : 1, after = after_of(&loads[rank]);
         p->data += (asleep_in_data + (load->data - asleep_in_data) * slowdown) * share;
-        p->local += (load->local * slowdown + loads[rank].after * slowdown_after) * share;
+        p->local += (load->local * slowdown + after * slowdown_after) * share;
+        p->update += load->update * (after > 0 ? slowdown_after : slowdown) * share;
         p->host += (asleep_in_host + (load->host - asleep_in_host) * slowdown) * share;
         last = fmax(last, fmax(done[rank], asleep));
     }
@@ -107,6 +114,7 @@ static double add_apart(struct prediction *p, const struct load *loads, int rank
     for (int rank = 0; rank < ranks; rank++) {
         p->data += loads[rank].data * share;
         p->local += loads[rank].local * share;
+        p->update += loads[rank].update * share;
         p->host += loads[rank].host * share;
         last = fmax(last, total(&loads[rank]));
     }
@@ -120,7 +128,7 @@ static struct load slow_down(struct load load, double slowdown)
     load.data += (load.data - asleep_in_data) * (slowdown - 1);
     load.host += (load.host - fmin(asleep - asleep_in_data, load.host)) * (slowdown - 1);
     load.local *= slowdown;
-    load.after *= slowdown;
+    load.update *= slowdown;
     load.cpu *= slowdown;
     return load;
 }
@@ -129,7 +137,7 @@ struct load predict_load(const struct card *card, int ranks, struct work batch)
 {
     struct local_cost cost = card_local(card, ranks);
     double data = cost_at(&cost.fetch, batch), local = cost_at(&cost.passes, batch) + cost.update;
-    return (struct load){ .data = data, .local = local, .cpu = data + local, .after = cost.update };
+    return (struct load){ .data = data, .local = local, .cpu = data + local, .update = cost.update };
 }
 
 /* Return a load with what its work loses after the pauses of a step, if the last rank needs `last` seconds: it sleeps, and it waits. Add to

@@ -16,10 +16,10 @@
 /* Work of one rank per step, in seconds; on a machine whose hosts differ, seconds on the fastest host. */
 struct load {
     double data, local, host;
-    double cpu;   /* the part that occupies a core; the rank sleeps for the rest, before it */
-    double after; /* the part of `local` and `cpu` after the collective, when all ranks are awake: the update */
-    int laps;     /* steps from one collective to the next; in each the rank sleeps, then works; 0 means 1 */
-    double pause; /* seconds per step that it also sleeps or waits, which the lab adds itself */
+    double cpu;    /* the part that occupies a core; the rank sleeps for the rest, before it */
+    double update; /* the part of `local` and `cpu` that is the update */
+    int laps;      /* steps from one collective to the next; in each the rank sleeps, then works; 0 means 1 */
+    double pause;  /* seconds per step that it also sleeps or waits, which the lab adds itself */
     bool
         data_is_rest; /* `data` is what a fetch beside the step still needs: if the step takes longer, it is shorter by as much */
 };

@@ -36,6 +36,7 @@ struct prediction predict_mixed(const struct prediction *spared, const struct pr
     double spared_share = 1 - hit_share;
     return (struct prediction){ .data = spared_share * spared->data + hit_share * hit->data,
                                 .local = spared_share * spared->local + hit_share * hit->local,
+                                .update = spared_share * spared->update + hit_share * hit->update,
                                 .host = spared_share * spared->host + hit_share * hit->host,
                                 .wait = spared_share * spared->wait + hit_share * hit->wait,
                                 .transfer = spared_share * spared->transfer + hit_share * hit->transfer,

@@ -2,13 +2,21 @@
 #ifndef LOCKSTEP_PREDICTION_H
 #define LOCKSTEP_PREDICTION_H
 
+#include <math.h>
 #include <stdbool.h>
 
 /* Means over ranks, in seconds; they add up to the mean step. */
 struct prediction {
     double data, local, host, wait, transfer;
+    double update; /* part of `local` */
     bool is_timeshared;
 };
+
+/* Initializer of a step of which nothing is predicted. */
+#define PREDICTION_UNKNOWN                                                                                             \
+    {                                                                                                                  \
+        .data = NAN, .local = NAN, .update = NAN, .host = NAN, .wait = NAN, .transfer = NAN                            \
+    }
 
 /* Return the exposed seconds of messages that travel one after another: from the end of backward to the end of the last message.
  * Message i is ready `before[i]` seconds before the end of backward and takes `seconds[i]`. */

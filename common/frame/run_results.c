@@ -156,7 +156,7 @@ struct run_results *run_results_open(const struct run_results_inputs *of)
     a->of = *of;
     a->stolen = interference_read_steal("", world_wall());
     struct report *r = &a->report;
-    const struct prediction unknown = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
+    const struct prediction unknown = PREDICTION_UNKNOWN;
     *r = (struct report){ .lab = a->of.spec->lab,
                           .folder = a->of.run->blind ? blind_folder(a->of.folder, a->of.spec->lab)
                                                      : memory_text("%s/%s", a->of.folder, a->of.spec->lab),

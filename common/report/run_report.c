@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct drifted drifted_unknown = { NAN, NAN, NAN, NAN, { NAN, NAN, NAN, NAN, NAN, false } };
+const struct drifted drifted_unknown = { NAN, NAN, NAN, NAN, PREDICTION_UNKNOWN };
 
 struct csv report_begin_table(const struct report *report, const char *name)
 {
@@ -62,6 +62,7 @@ static struct drifted mean_drift(const struct outcome *o)
         sum.transfer += log(then->transfer) / rounds;
         sum.terms.data += then->terms.data / rounds;
         sum.terms.local += then->terms.local / rounds;
+        sum.terms.update += then->terms.update / rounds;
         sum.terms.host += then->terms.host / rounds;
         sum.terms.wait += then->terms.wait / rounds;
         sum.terms.transfer += then->terms.transfer / rounds;
@@ -76,6 +77,7 @@ void report_put_means(struct csv *csv, const struct step_means *mean)
 {
     csv_ms(csv, "data_ms", mean->data);
     csv_ms(csv, "local_ms", mean->local);
+    csv_ms(csv, "update_ms", mean->update);
     csv_ms(csv, "host_ms", mean->host);
     csv_ms(csv, "wait_ms", mean->wait);
     csv_ms(csv, "transfer_ms", mean->transfer);
@@ -91,6 +93,7 @@ void report_put_terms(struct csv *csv, const struct prediction *p)
 {
     csv_ms(csv, "predicted_data_ms", p->data);
     csv_ms(csv, "predicted_local_ms", p->local);
+    csv_ms(csv, "predicted_update_ms", p->update);
     csv_ms(csv, "predicted_host_ms", p->host);
     csv_ms(csv, "predicted_wait_ms", p->wait);
     csv_ms(csv, "predicted_transfer_ms", p->transfer);

@@ -41,10 +41,10 @@ folder="$place/$name"
 
 expected=lab,case,backend,platform,device,precision,ranks,cores,batch_size,global_batch_size,steps,rounds,slowest_rank,\
 slowest_step_ms,median_step_ms,p95_step_ms,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,padding_ratio,rank_skew_ms,\
-rank_token_spread,epoch_steps,most_batches,dropped_samples,dropped_tokens,data_ms,local_ms,host_ms,wait_ms,transfer_ms,\
+rank_token_spread,epoch_steps,most_batches,dropped_samples,dropped_tokens,data_ms,local_ms,update_ms,host_ms,wait_ms,transfer_ms,\
 exposed_ms,blog_compute_ms,blamed_rank,blamed_wait_ms,what_if_ms,efficiency,predicted_step_ms,predicted_kind,vs_baseline,\
 vs_baseline_low,vs_baseline_high,loss,numerics,oversubscribed,wrong,predicted_then_ms,local_drift,transfer_drift,\
-predicted_data_ms,predicted_local_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,label,\
+predicted_data_ms,predicted_local_ms,predicted_update_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,label,\
 bound_by,data_share,compute_share,host_share,wait_share,transfer_share,late_by,sent_mb,parameters_mb,gradients_mb,moments_mb,\
 activations_mb,data_mb,communication_mb,measuring_mb,cached_mb,held_mb,predicted_held_mb
 [ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"

@@ -95,7 +95,7 @@ TEST(causes_are_summed_over_windows)
 
 TEST(waiting_and_transfer_may_be_one_term)
 {
-    struct step_means mean = { 50, 5, 15, 0, NAN, NAN, 30 };
+    struct step_means mean = { .step = 50, .data = 5, .local = 15, .wait = NAN, .transfer = NAN, .exposed = 30 };
     const struct late_work none = { 0 };
     const struct split_step of[] = { split_of(&mean, &none, 2, 1), split_of(&mean, &none, 2, 1) };
     assert_true(of[0].is_together && isnan(of[0].term[SPLIT_TRANSFER]));

@@ -825,12 +825,14 @@ TEST(on_fewer_cores_all_update_at_once)
     struct load loads[RANKS];
     fill_loads(loads);
     for (int rank = 0; rank < RANKS; rank++)
-        loads[rank].after = 4;
+        loads[rank].update = 4;
     struct prediction p = predict_step(of_cores(2), loads, RANKS, 0, 5);
     assert_terms(&p, 2, 40, 4, 0, 5);
+    assert_near(p.update, 8, 1e-9);
     loads[0].data += 40;
     p = predict_step(of_cores(2), loads, RANKS, 0, 5);
     assert_near(prediction_step(&p), 59 + 8 + 5, 1e-9);
+    assert_near(p.update, 8, 1e-9);
 }
 
 /* Synchronize two ranks every second step on one core. Rank 0 sleeps 10 and works 6, twice; rank 1 works 8, twice. Rank 1
@@ -843,6 +845,20 @@ TEST(sleeps_come_between_the_steps)
     struct prediction p = predict_step(of_cores(1), loads, 2, 0, 5);
     assert_near(prediction_step(&p), 38 / 2.0 + 5, 1e-9);
     assert_near(p.wait, (38 / 2.0 - 22 / 2.0) / 2, 1e-9);
+}
+
+/* Let two ranks update in each of two steps before they synchronize: they share the core for the update as for all else, so it takes
+ * twice as long. On cores of their own it takes as long as alone. */
+TEST(updates_between_sums_are_work_like_other_work)
+{
+    const struct load load = { .local = 8, .cpu = 8, .update = 2, .laps = 2 };
+    struct prediction p = predict_alike(of_cores(1), load, 2, 0, 5);
+    assert_near(prediction_step(&p), 16 + 5, 1e-9);
+    assert_near(p.local, 16, 1e-9);
+    assert_near(p.update, 4, 1e-9);
+    p = predict_alike(of_cores(2), load, 2, 0, 5);
+    assert_near(p.local, 8, 1e-9);
+    assert_near(p.update, 2, 1e-9);
 }
 
 /* Set a parallel capacity of 2.5 ranks: four ranks take 1.6 times as long, two ranks are not slowed down. */

@@ -595,6 +595,7 @@ TEST(terms_of_a_step_are_means_over_ranks_and_steps)
     assert_exactly(mean.step, 508);
     assert_exactly(mean.data, 4);
     assert_exactly(mean.local, 8 + 16 + 32);
+    assert_exactly(mean.update, 32);
     assert_exactly(mean.host, 64);
     assert_exactly(mean.wait, 128);
     assert_exactly(mean.transfer, 256);

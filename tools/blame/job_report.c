@@ -42,7 +42,7 @@ static int stretch_of(const struct spans_file *file)
 
 static struct outcome outcome_of(const struct spans_case *of, bool is_simulated, int stretch)
 {
-    static const struct prediction none = { .data = NAN, .local = NAN, .host = NAN, .wait = NAN, .transfer = NAN };
+    static const struct prediction none = PREDICTION_UNKNOWN;
     struct outcome o = { .name = of->name, .device = "", .prediction = none, .guess = NAN };
     o.run = (struct run){ .ranks = of->ranks, .cycle = of->blocks[0].every };
     case_stats_open(&o.stats, &o.run, is_simulated);

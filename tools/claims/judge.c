@@ -98,7 +98,7 @@ static bool reads_any(const struct claim *claim, const char *const *columns)
  * together. */
 static enum pool pool_of(const struct claim *claim, double quantity, const struct csv_table *summary, int row)
 {
-    static const char *const alone[] = { "data_ms", "local_ms", "host_ms", NULL }, *const collectives[] = {
+    static const char *const alone[] = { "data_ms", "local_ms", "update_ms", "host_ms", NULL }, *const collectives[] = {
         "wait_ms", "transfer_ms", "exposed_ms", "rank_skew_ms", NULL
     };
     const bool reads_collectives = reads_any(claim, collectives);

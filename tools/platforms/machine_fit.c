@@ -120,7 +120,7 @@ static double drawn_step(const struct step_work *w, const struct card *card, con
     double slowest = 0;
     for (int rank = 0; rank < w->ranks; rank++) {
         double all = (w->work[rank] + w->update) * factor[rank], sleep = rank == 0 ? w->sleep : 0;
-        loads[rank] = (struct load){ .data = sleep, .local = all, .cpu = all, .after = w->update * factor[rank] };
+        loads[rank] = (struct load){ .data = sleep, .local = all, .cpu = all, .update = w->update * factor[rank] };
         slowest = fmax(slowest, sleep + all);
     }
     if (w->ranks <= w->capacity)
