@@ -176,9 +176,9 @@ static size_t even(size_t bytes)
 struct bench {
     struct parts_shape shape;
     enum token_part part;
-    size_t bytes;       /* of an operation, */
-    size_t step;        /* and to the next one: whole pages, or a page more, as past batches of others */
-    double mapped;      /* bytes that it maps, if that is what it does */
+    size_t bytes;  /* of an operation, */
+    size_t step;   /* to the next one: whole pages; for less than one, a page past its end, as past those of others */
+    double mapped; /* bytes that it maps, if that is what it does */
     struct piece piece; /* of the turn */
     char *memory;       /* the piece, mapped */
     FILE *file;         /* the piece's file, if part is PART_FREAD_MORE */
