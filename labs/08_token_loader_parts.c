@@ -21,8 +21,8 @@ enum {
     PIECE = 4 << 20, /* bytes of a turn, */
     PAGE = 4096,
     RESTED = 12,             /* or its operations if there is work between them; */
-    SMALL = 8 << 10,         /* bytes of a small block of memory, */
-    LARGE = 128 << 10,       /* of a large read, */
+    SMALL = 8 << 10,         /* bytes of a small read, at most, and */
+    LARGE = 128 << 10,       /* of a large one, */
     ONE = 2,                 /* and of one token more, as in a batch of B T + 1 tokens */
     HEADER = 4 * LLMC_HEADER /* bytes of llm.c's header; stdio reads the page that it ends in from its beginning */
 };
@@ -418,11 +418,10 @@ static size_t most_of_batch(const struct parts_shape *shape, size_t most)
     return whole < 1 << 10 ? 1 << 10 : whole;
 }
 
-/* Return the bytes of a small read. Only reads of about a batch's size foretell those of batches: a read by a rank that trained takes longer
- * per byte, the smaller it is. */
+/* Return the bytes of a small read. One of 8 KiB does not foretell one of 2, which after training takes longer per byte. */
 static size_t small_bytes(const struct parts_shape *shape)
 {
-    return most_of_batch(shape, LARGE / 4);
+    return most_of_batch(shape, SMALL);
 }
 
 /* Return the seconds of a small read. */
