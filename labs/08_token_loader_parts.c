@@ -424,10 +424,10 @@ static size_t small_bytes(const struct parts_shape *shape)
     return most_of_batch(shape, SMALL);
 }
 
-/* Return the seconds of a small read. */
-static double small_read(struct parts_files *files, const struct parts_shape *shape)
+/* Return the seconds of a small read, by read() or fread(). */
+static double small_read(struct parts_files *files, const struct parts_shape *shape, enum token_part part)
 {
-    return operation(files, shape, PART_READ_BYTE, small_bytes(shape) + ONE, false);
+    return operation(files, shape, part, small_bytes(shape) + ONE, false);
 }
 
 /* Return the seconds by which each byte lengthens a read. `small`: seconds of a small one, which others may have disturbed. */
@@ -439,7 +439,7 @@ static double read_byte(struct parts_files *files, const struct parts_shape *sha
 
 static double read_call(struct parts_files *files, const struct parts_shape *shape)
 {
-    const double small = small_read(files, shape);
+    const double small = small_read(files, shape, PART_READ_CALL);
     return fmax(0, small - (double)small_bytes(shape) * read_byte(files, shape, small));
 }
 
@@ -475,8 +475,7 @@ static double fault_byte(struct parts_files *files, const struct parts_shape *sh
 static double fread_more(struct parts_files *files, const struct parts_shape *shape)
 {
     /* stdio reads whole pages directly, and the last bytes through its own buffer */
-    return fmax(0,
-                operation(files, shape, PART_FREAD_MORE, small_bytes(shape) + ONE, false) - small_read(files, shape));
+    return fmax(0, small_read(files, shape, PART_FREAD_MORE) - small_read(files, shape, PART_READ_CALL));
 }
 
 /* Return the seconds per token of making most of a batch. */
@@ -550,7 +549,7 @@ double parts_measure(enum token_part part, struct parts_files *files, const stru
     case PART_READ_CALL:
         return read_call(files, shape);
     case PART_READ_BYTE:
-        return read_byte(files, shape, small_read(files, shape));
+        return read_byte(files, shape, small_read(files, shape, PART_READ_BYTE));
     case PART_FREAD_MORE:
         return fread_more(files, shape);
     case PART_FAULT_BYTE:

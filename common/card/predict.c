@@ -85,10 +85,11 @@ static double add_shared(struct prediction *p, const struct load *loads, int ran
     double *done = memory_new((size_t)ranks, sizeof *done);
     double last = 0, last_after = 0, slowdown_after = fmax(1, ranks / capacity);
     for (int rank = 0; rank < ranks; rank++) {
+        const double after = after_of(&loads[rank]);
         before[rank] = loads[rank];
-        before[rank].local -= after_of(&loads[rank]);
-        before[rank].cpu -= after_of(&loads[rank]);
-        last_after = fmax(last_after, after_of(&loads[rank]) * slowdown_after);
+        before[rank].local -= after;
+        before[rank].cpu -= after;
+        last_after = fmax(last_after, after * slowdown_after);
     }
     share_time(before, ranks, capacity, done);
     for (int rank = 0; rank < ranks; rank++) {
