@@ -213,7 +213,7 @@ struct card card_drifted(const struct card *card, struct card_drift drift)
     struct card c = slowed(card, drift, 0);
     if (drift.jitter > 0)
         c.jitter = drift.jitter;
-    own_costs_set(&c.own, &drift.own);
+    own_costs_follow(&c.own, &drift.own);
     c.plan = card_of_plan(card);
     return c;
 }

@@ -229,20 +229,22 @@ bool own_cost_is_followed(enum own_cost_kind kind)
     return kind != OWN_STAYS && !(kind == OWN_COLLECTIVE && world_is_simulated());
 }
 
-void own_costs_slow(struct own_costs *costs, double times)
+static void slow(struct own_value *cost, double times)
 {
-    for (int i = 0; i < costs->count; i++) {
-        const enum own_cost_kind kind = costs->at[i].kind;
-        if (own_cost_is_followed(kind))
-            costs->at[i].value *= kind == OWN_RATE ? 1 / times : times;
-    }
+    if (own_cost_is_followed(cost->kind) && times > 0)
+        cost->value *= own_cost_value(cost->kind, times);
 }
 
-void own_costs_set(struct own_costs *costs, const struct own_now *now)
+void own_costs_slow(struct own_costs *costs, double times)
 {
     for (int i = 0; i < costs->count; i++)
-        if (now->at[i].weight > 0)
-            costs->at[i].value = own_cost_value(costs->at[i].kind, now->at[i].seconds);
+        slow(&costs->at[i], times);
+}
+
+void own_costs_follow(struct own_costs *costs, const struct own_drift *drift)
+{
+    for (int i = 0; i < costs->count; i++)
+        slow(&costs->at[i], drift->factor[i]);
 }
 
 void own_costs_show(FILE *out, const struct own_costs *costs)

@@ -61,11 +61,9 @@ struct own_costs {
     } at[OWN_COSTS_MOST];
 };
 
-/* Own costs as probes found them, by their places in struct own_costs. */
-struct own_now {
-    struct {
-        double seconds, weight; /* as own_cost_seconds(); weight 0: not measured */
-    } at[OWN_COSTS_MOST];
+/* Seconds of own costs relative to the card's, now / then, by their places in struct own_costs; 0: not measured. */
+struct own_drift {
+    double factor[OWN_COSTS_MOST];
 };
 
 /* Add a row for each cost, whose value is NaN, unless there is one. `list` ends with a row without name; NULL: none. */
@@ -115,8 +113,8 @@ bool own_cost_is_followed(enum own_cost_kind kind);
 /* Change the values to those of a machine on which all work takes `times` as long, for a card of an earlier run. */
 void own_costs_slow(struct own_costs *costs, double times);
 
-/* Give the costs that have a weight the value that probes found. Others keep theirs. */
-void own_costs_set(struct own_costs *costs, const struct own_now *now);
+/* Likewise with a factor for each cost. One whose factor is 0 keeps its value. */
+void own_costs_follow(struct own_costs *costs, const struct own_drift *drift);
 
 /* Print a line for each that has a value; 0 is none: one rank alone sums nothing. */
 void own_costs_show(FILE *out, const struct own_costs *costs);

@@ -60,7 +60,15 @@ static int measure_next(struct own_probe *p, struct world *together, const bool 
     return chosen;
 }
 
-void own_probe_measure(struct own_probe *p, const struct own_costs *costs, struct own_now *now)
+/* Return the seconds of a cost relative to its value on the card; 0 if there is none, or it is disturbed. */
+static double relative_to_card(const struct own_costs *costs, const struct own_cost *cost, double seconds)
+{
+    const int place = own_costs_place(costs, cost->name);
+    const double factor = place < 0 ? 0 : seconds / own_cost_value(cost->kind, costs->at[place].value);
+    return isfinite(factor) ? factor : 0;
+}
+
+void own_probe_measure(struct own_probe *p, const struct own_costs *costs, struct own_drift *drift)
 {
     if (!p)
         return;
@@ -71,11 +79,9 @@ void own_probe_measure(struct own_probe *p, const struct own_costs *costs, struc
     if (together)
         frequency_recover(); /* from steps */
     for (int i; together && (i = measure_next(p, together, is_done, &seconds)) >= 0; is_done[i] = true) {
-        const int place = own_costs_place(costs, p->list[i].name);
-        if (world_rank(together) == 0 && place >= 0 && isfinite(own_cost_value(p->list[i].kind, seconds))) {
-            now->at[place].seconds = seconds;
-            now->at[place].weight = 1;
-        }
+        const double factor = relative_to_card(costs, &p->list[i], seconds);
+        if (world_rank(together) == 0 && factor > 0)
+            drift->factor[own_costs_place(costs, p->list[i].name)] = factor;
     }
     if (together)
         world_leave(together);

@@ -18,8 +18,9 @@ struct drift_points {
 void drift_add(struct drift_points *points, double at, struct card_drift drift);
 
 /* Return the drift at a time: geometric means of the probes around, whose weights fall with their distance in time: within tenths of a
- * second for local steps, about a second for transfers, and some seconds for a rank alone relative to all. For jitter and own costs it is
- * the arithmetic mean over some seconds. 1 without probes, and 0 for a rank alone, jitter and own costs. */
+ * second for local steps, about a second for transfers, and some seconds for a rank alone relative to all. Own costs are followed relative
+ * to local steps, over some seconds, and half-way to a single probe. For jitter it is the arithmetic mean over some seconds. 1 without
+ * probes, and 0 for a rank alone and jitter. */
 struct card_drift drift_at(const struct drift_points *points, double at);
 
 void drift_close(struct drift_points *points);

@@ -4,8 +4,8 @@
 usage: verdict_power.py CLAIMS EXPECTED RESULTS [RUNS [FACTOR]]
 
 A simulated run of a lab draws as many rounds as were recorded, with replacement; all cases of a round stay together, so noise that they
-share stays shared. In each simulated run one term of every predicted step (data, local, host, wait or transfer) is multiplied by FACTOR
-(default 1.2) and, in another, divided by it, if the term is a tenth or more of the step that it belongs to in some case. The claims
+share stays shared. In each simulated run one term of every predicted step (data, local, its part update, host, wait or transfer) is multiplied
+by FACTOR (default 1.2) and, in another, divided by it, if the term is a tenth or more of the step that it belongs to in some case. The claims
 program then judges the run. Prints, per lab, place and term: in how many of RUNS (default 100) runs any claim is wrong; and for
 comparison in how many it is wrong when nothing was changed. Real and simulated ranks are predicted by one formula and a full run has
 both, so the place "both" counts the runs in which a claim is wrong at either. Not a test: it takes a quarter of an hour and needs the results of a full run.
@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-TERMS = ["data", "local", "host", "wait", "transfer"]
+TERMS = ["data", "local", "update", "host", "wait", "transfer"]
+WHOLE = {"update": "local"}  # a term that is a part of another one
 
 
 def read(path):
@@ -44,16 +45,16 @@ def number(text):
 
 
 def scale(rows, term, factor):
-    """Multiply one predicted term in place, and correct the predicted steps by the difference."""
+    """Multiply one predicted term in place, and correct what it is a part of by the difference: the steps, and perhaps another term."""
     for row in rows:
         column = f"predicted_{term}_ms"
         if not row.get(column):
             continue
         added = (factor - 1) * number(row[column])
         row[column] = repr(factor * number(row[column]))
-        for step in ("predicted_step_ms", "predicted_then_ms"):
-            if row.get(step):
-                row[step] = repr(number(row[step]) + added)
+        for whole in ("predicted_step_ms", "predicted_then_ms", f"predicted_{WHOLE.get(term)}_ms"):
+            if row.get(whole):
+                row[whole] = repr(number(row[whole]) + added)
 
 
 def matters(rows, term):

@@ -220,20 +220,18 @@ TEST(a_card_without_an_own_cost_is_short)
     }
 }
 
-/* A probe of the local step says nothing about own costs: each follows its own probe, or stays. */
-TEST(own_costs_follow_their_own_probes)
+/* The factor of the local step is not that of own costs, and one that stays has none. */
+TEST(own_costs_have_factors_of_their_own)
 {
     const struct card card = card_here();
     struct card_drift drift = { .local = 1.25, .transfer = 3 };
     struct card now = card_drifted(&card, drift);
     for (int i = 0; i < 3; i++)
         assert_relatively_near(card_cost(&now, own[i].name), own_values[i], 1e-12);
-    drift.own.at[0].seconds = 2e-7;
-    drift.own.at[1].seconds = 1e-10;
-    drift.own.at[0].weight = drift.own.at[1].weight = 0.5;
+    drift.own = (struct own_drift){ .factor = { 1.5, 2, 4 } };
     now = card_drifted(&card, drift);
-    assert_relatively_near(card_cost(&now, "dispatch_s"), 2e-7, 1e-12);
-    assert_relatively_near(card_cost(&now, "triad_bytes_per_s"), 1e10, 1e-12);
+    assert_relatively_near(card_cost(&now, "dispatch_s"), 1.5 * own_values[0], 1e-12);
+    assert_relatively_near(card_cost(&now, "triad_bytes_per_s"), own_values[1] / 2, 1e-12);
     assert_relatively_near(card_cost(&now, "disk_s"), own_values[2], 1e-12);
 }
 

@@ -410,19 +410,22 @@ TEST(own_probes_measure_what_they_have_time_for)
                                             { 0 } };
     struct own_costs costs = { 0 };
     own_costs_make_room(&costs, list);
+    for (int i = 0; i < costs.count; i++)
+        costs.at[i].value = 0.25;
     struct own_probe *probe = own_probe_open(list, world, (struct own_where){ 0 }, world_size(world));
-    struct own_now now[PROBES] = { 0 };
+    struct own_drift drift[PROBES] = { 0 };
     long_calls = calls = 0;
     for (int i = 0; i < PROBES; i++)
-        own_probe_measure(probe, &costs, &now[i]);
+        own_probe_measure(probe, &costs, &drift[i]);
     own_probe_close(probe);
     assert_true(long_calls >= 1 && (card_is_brief() || (long_calls <= 3 && calls >= 2 && calls < PROBES)));
     double longs = 0, numbers = 0;
     for (int i = 0; i < PROBES; i++) {
-        longs += now[i].at[0].weight;
-        numbers += now[i].at[1].weight;
-        assert_true(now[i].at[0].weight <= 0 || (now[i].at[0].seconds > 1.999 && now[i].at[0].seconds < 2.001));
-        assert_true(now[i].at[2].weight <= 0 && now[i].at[3].weight <= 0);
+        longs += drift[i].factor[0] > 0;
+        numbers += drift[i].factor[1] > 0;
+        /* a unit takes 2 s, and 4 on the card */
+        assert_true(drift[i].factor[0] <= 0 || (drift[i].factor[0] > 0.4999 && drift[i].factor[0] < 0.5001));
+        assert_true(drift[i].factor[2] <= 0 && drift[i].factor[3] <= 0);
     }
     assert_true(world_rank(world) > 0 || (longs == long_calls && numbers == calls));
 }
