@@ -106,7 +106,7 @@ static char *preamble_of(const struct run_results *a)
     char *echo = NULL;
     size_t size = 0;
     FILE *out = memory_stream(&echo, &size);
-    fprintf(out, "# lockstep: %s\n# lab: %s\n", LOCKSTEP_VERSION, a->of.spec->lab);
+    fprintf(out, "# lockstep: %s\n# lab: %s\n", TABLES_VERSION, a->of.spec->lab);
     put_options(out, a, "command", NULL);
     put_options(out, a, "settings", run_launch_flags);
     char when[32];

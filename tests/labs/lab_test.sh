@@ -248,7 +248,15 @@ else
     "${both[@]}" >"$scratch/stdout" 2>"$scratch/stderr" || { cat "$scratch"/std*; die "two ranks on one core"; }
     grep -q "^$name,$baseline,sim,dedicated-cores," "$out/both/platforms/dedicated-cores/$name/summary.csv" ||
         die "two ranks on one core: not simulated"
-    grep -q "^$name,$baseline,mpi,here,.*,1,0\(,[0-9.]*\)\{9\},$baseline,undetermined\(,[-0-9.e]*\)\{5\},[a-z]*\(,[0-9.]*\)\{11\}$" "$out/both/$name/summary.csv" || die "two ranks on one core: not marked"
+    both_are() { # COLUMN VALUE: check the baseline of the real ranks
+        [ "$(cell "$out/both/$name/summary.csv" "$baseline" "$1")" = "$2" ] || die "two ranks on one core: $1 is not $2"
+    }
+    both_are backend mpi
+    both_are platform here
+    both_are oversubscribed 1
+    both_are wrong 0
+    both_are label "$baseline"
+    both_are bound_by undetermined
     [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
     # Real ranks that share a core have run-queue delay; simulated ranks have none.
     queued() { # FOLDER CONDITION: check that it holds for all ranks of the baseline there

@@ -63,6 +63,7 @@
 #include "judge.h"
 #include "judgement.h"
 #include "options/options.h"
+#include "report/run_report.h"
 #include "sentence.h"
 
 #include <dirent.h>
@@ -145,7 +146,16 @@ static void name_sources(struct labs *labs, const char *platform)
     labs->sources[DEDICATED] = (struct source){ labs->folder, platform, { platform, "(simulated)" }, 17, NULL };
 }
 
-/* Read the tables of a place. Claims about time need its rounds. */
+/* True if this version wrote the table, or if the table does not tell. */
+static bool is_of_this_version(const struct csv_table *table)
+{
+    char *version = csv_comment(table, "lockstep", 0);
+    const bool is_this = !version || strcmp(version, TABLES_VERSION) == 0;
+    free(version);
+    return is_this;
+}
+
+/* Read the tables of a place, unless another version wrote them. Claims about time need its rounds. */
 static void open_place(struct place *place, const char *folder, const char *name, bool has_rounds)
 {
     static const char *const columns[] = { "case", "ranks", "batch_size", "oversubscribed", "slowest_step_ms", NULL };
@@ -153,6 +163,12 @@ static void open_place(struct place *place, const char *folder, const char *name
     place->is_there = access(summary, F_OK) == 0;
     if (place->is_there)
         place->summary = csv_open(summary, columns);
+    if (place->is_there && !is_of_this_version(&place->summary)) {
+        warn("another version of Lockstep measured %s; its claims are not tested until build/bin/%s runs again", folder,
+             name);
+        csv_free(&place->summary);
+        *place = (struct place){ 0 };
+    }
     if (place->is_there && has_rounds)
         place->rounds = rounds_open(rounds, name);
     free(summary);

@@ -26,14 +26,11 @@ static int first_alike(const struct csv_table *table, int row, const char *const
 
 struct rounds rounds_open(const char *path, const char *lab)
 {
-    static const char *const columns[] = { "case", "round", "slowest_step_ms", NULL };
-    static const char *const newer[] = { "launch", "local_drift", "taken_share", "is_disturbed" };
+    static const char *const columns[] = { "case",        "round",       "slowest_step_ms", "launch",
+                                           "local_drift", "taken_share", "is_disturbed",    NULL };
     if (access(path, F_OK) != 0)
         die(STATUS_USAGE, "%s is missing; run build/bin/%s again", path, lab);
     struct rounds rounds = { .table = csv_open(path, columns) };
-    for (size_t i = 0; i < sizeof newer / sizeof *newer; i++)
-        if (csv_column(&rounds.table, newer[i]) < 0)
-            die(STATUS_USAGE, "%s is of an older version (no column %s); run build/bin/%s again", path, newer[i], lab);
     rounds.of_row = memory_new((size_t)rounds.table.rows + 1, sizeof *rounds.of_row);
     for (int row = 0; row < rounds.table.rows; row++) {
         int first = first_alike(&rounds.table, row, (const char *const[]){ "launch", "round", NULL });
