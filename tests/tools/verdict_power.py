@@ -4,11 +4,13 @@
 usage: verdict_power.py CLAIMS EXPECTED RESULTS [RUNS [FACTOR]]
 
 A simulated run of a lab draws as many rounds as were recorded, with replacement; all cases of a round stay together, so noise that they
-share stays shared. In each simulated run one term of every predicted step (data, local, its part update, host, wait or transfer) is multiplied
-by FACTOR (default 1.2) and, in another, divided by it, if the term is a tenth or more of the step that it belongs to in some case. The claims
-program then judges the run. Prints, per lab, place and term: in how many of RUNS (default 100) runs any claim is wrong; and for
-comparison in how many it is wrong when nothing was changed. Real and simulated ranks are predicted by one formula and a full run has
-both, so the place "both" counts the runs in which a claim is wrong at either. Not a test: it takes a quarter of an hour and needs the results of a full run.
+share stays shared. In each simulated run one term of every predicted step (data, local, its part update, host, wait or transfer) is
+multiplied by FACTOR (default 1.2) and, in another, divided by it, if the term is a tenth or more of the step that it belongs to in some
+case. The claims program then judges the run. Prints, per lab, place and term: in how many of RUNS (default 100) runs any claim is wrong;
+and for comparison in how many it is wrong when nothing was changed. Real and simulated ranks are predicted by one formula and a full run
+has both, so the place "both" counts the runs in which a claim is wrong at either. A place with fewer than six rounds is left out: of three
+rounds, one run in nine draws the same one three times, which looks like no noise. Not a test: it takes a quarter of an hour and needs the
+results of a full run.
 """
 import collections
 import csv
@@ -21,6 +23,7 @@ import tempfile
 
 TERMS = ["data", "local", "update", "host", "wait", "transfer"]
 WHOLE = {"update": "local"}  # a term that is a part of another one
+LEAST_ROUNDS = 6  # to draw from
 
 
 def read(path):
@@ -108,6 +111,9 @@ def main():
         head, names, rows = read(folder / "rounds.csv")
         summary = read(folder / "summary.csv")
         rounds = len({(row["launch"], row["round"]) for row in rows})
+        if rounds < LEAST_ROUNDS:
+            print(f"verdict_power.py: {folder} has only {rounds} rounds, and is left out", file=sys.stderr)
+            continue
         changes = [("none", 1.0)] + [(term, by) for term in TERMS if matters(rows, term) for by in (factor, 1 / factor)]
         for term, by in changes:
             draw = random.Random(f"{folder.name} {place}")  # the same runs for every change
