@@ -70,8 +70,8 @@ double exposed_seconds(const struct options *o, const struct card *card, double 
 /* Predict a step of a case from its settings and the machine card. */
 struct prediction predict(const struct options *o, const struct card *card);
 
-/* Costs that the lab adds to the machine card, among them by how much longer a rank computes after a message that fills the caches, of so many
- * bytes or more. */
+/* Costs that the lab adds to the machine card, among them by how much longer a rank computes after a message that fills the caches, of
+ * so many bytes or more. */
 #define FLUSHED_COST   "flushed_s"
 #define FLUSHING_BYTES (24.0 * MIB)
 extern const struct own_cost own_costs[];

@@ -23,8 +23,8 @@ static double computing_seconds(const struct own_where *where, struct collective
     return world_now() - began;
 }
 
-/* Return by how much longer a rank computes after a message. A median; 0 for one rank, and for simulated ones, whose turns leave no caches as
- * they were. */
+/* Return by how much longer a rank computes after a message. A median; 0 for one rank, and for simulated ones, whose turns leave no
+ * caches as they were. */
 static double measure_flushed(const struct own_where *where, int which)
 {
     enum { REPEATS = 3 };

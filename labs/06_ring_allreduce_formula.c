@@ -8,8 +8,8 @@
  * send(M), exchange(M): a message of M bytes one way, and both ways at once; add(M): adding M bytes. The machine card measured them.
  * Letters: notebooks-md/symbols.md.
  *
- * Between two steps a rank's gradients have left the caches, as far as backward computed others since, so the card's costs far from the caches
- * count. Some ranks have the sum before the last one does; they wait for it in the next collective. */
+ * Between two steps a rank's gradients have left the caches, as far as backward computed others since, so the card's costs far from the
+ * caches count. Some ranks have the sum before the last one does; they wait for it in the next collective. */
 #include "06_ring_allreduce.h"
 
 #include <math.h>

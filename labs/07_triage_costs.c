@@ -1,6 +1,6 @@
 /* 07_triage_costs: what the formula of lab 07 needs from this machine beside training: dispatching an operation, the arithmetic of the
- * branches' operations on tensors in the cache, the bandwidth of memory and caches, matrix products, the transform of a sample. Each is measured before
- * any case, on other sizes than the cases have, and kept on the machine card.
+ * branches' operations on tensors in the cache, the bandwidth of memory and caches, matrix products, the transform of a sample. Each is
+ * measured before any case, on other sizes than the cases have, and kept on the machine card.
  *
  * All but the transform are costs of the device: times are between events, which on a core are readings of its clock. A GPU runs
  * operations beside their dispatch, so a launch hides the arithmetic of little tensors: there an operation is run on two larger sizes,
@@ -158,10 +158,10 @@ static double operation(const struct own_where *where, int which)
     return fmax(0, time_operation(call, which % 2, CALLS, where->together) - fewer) / ((TIMES_ROWS - 1) * cells);
 }
 
-/* Return the seconds of an operation of a small branch, without its arithmetic: of forward and backward. Not of the smallest: a core begins
- * the next operation while it ends the loop of this one, so a replayed one took 6.6 ns beside its arithmetic with 16 floats and 4.3 with 128.
- * And as in a step: after products one of 160 floats took 6.3 instead of 4.7 ns, an eager one 39 instead of 35, although every loop there
- * slows down by a tenth at most (Intel Xeon, 2026-11-28). */
+/* Return the seconds of an operation of a small branch, without its arithmetic: of forward and backward. Not of the smallest: a core
+ * begins the next operation while it ends the loop of this one, so a replayed one took 6.6 ns beside its arithmetic with 16 floats and
+ * 4.3 with 128. And as in a step: after products one of 160 floats took 6.3 instead of 4.7 ns, an eager one 39 instead of 35, although
+ * every loop there slows down by a tenth at most (Intel Xeon, 2026-11-28). */
 static struct passes tiny(enum branch_way way, const struct own_where *where)
 {
     enum { FLOATS = 160 };

@@ -4,8 +4,8 @@
  *     local = f + c × B + u + branch
  *
  * branch: model/branch_cost.h. data: what is left of a batch when the step asks for it, by the recurrence of card/worker_queue.h, over
- * the steps that a round measures; and the hand-over of a worker's batch. A batch costs its fetch and, for each sample, the delay and the rounds of the transform; the delay
- * of a sleep leaves the core free. Letters: notebooks-md/symbols.md. */
+ * the steps that a round measures; and the hand-over of a worker's batch. A batch costs its fetch and, for each sample, the delay and
+ * the rounds of the transform; the delay of a sleep leaves the core free. Letters: notebooks-md/symbols.md. */
 #include "07_triage.h"
 
 #include <math.h>

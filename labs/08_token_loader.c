@@ -19,7 +19,7 @@
  *     slow_disk_prefetched   … a helper waits for it during the step
  *
  *     build/bin/08_token_loader --ranks 2
- *     build/bin/08_token_loader --shards 'DIR/tokens_????.bin' --batch-size 8 --seq-len 1024 --ranks 4 --steps 10 --tail exact --print-batches
+ *     build/bin/08_token_loader --shards 'DIR/tokens_????.bin' --batch-size 8 --seq-len 1024 --ranks 4 --tail exact --print-batches
  *
  * On GPUs also copies.csv: how long it takes to hand a batch to the GPU, from pageable and from pinned memory.
  *

@@ -225,8 +225,8 @@ static void write_resident(struct csv *csv, const struct measured *m, double sha
             } while (csv_end_row(csv));
 }
 
-/* all: measure a state and width; `csv` is NULL on ranks other than 0. All ranks with a core measure at once, as they fetch in training. But
- * pages that another rank has mapped cannot be dropped from the page cache, so that state is for rank 0 alone. */
+/* all: measure a state and width; `csv` is NULL on ranks other than 0. All ranks with a core measure at once, as they fetch in training.
+ * But pages that another rank has mapped cannot be dropped from the page cache, so that state is for rank 0 alone. */
 static void measure_group(struct lab *lab, const struct options *base, const struct shard_set *set, struct measured *m,
                           int groups, bool is_first)
 {

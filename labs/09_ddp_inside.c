@@ -22,13 +22,12 @@
  *     build/bin/09_ddp_inside --ranks 2
  *     build/bin/09_ddp_inside --ranks 3 --break left_out     # a mistake that stops a job, and its diagnosis
  *
- * Tables follow. cap_sweep.csv: the step by size of buckets. best.csv: the best size, predicted and found, and what DDP's costs. overlap.csv:
- * bytes, sums, exposed and hidden time of each case. buckets.csv: when each bucket is ready, starts and ends.
- * accumulation.csv: one global batch in several ways, with and without no_sync(). divergence.csv: replicas
- * that differ, and the step in which a check finds it. cures.csv: the price of what helps against the mistakes of --break.
- * scaling.csv and critical.csv: samples and time that larger batches take.
- * Look at: the lanes' second row, started sums. What must hold: expected/09_ddp_inside.csv.
- * Expect: on CPU ranks no case beats the baseline by more than noise; on a network buckets hide sums, too many cost more than they hide. */
+ * Tables follow. cap_sweep.csv: the step by size of buckets. best.csv: the best size, predicted and found, and what DDP's costs.
+ * overlap.csv: bytes, sums, exposed and hidden time of each case. buckets.csv: when each bucket is ready, starts and ends.
+ * accumulation.csv: one global batch in several ways, with and without no_sync(). divergence.csv: replicas that differ, and the step in
+ * which a check finds it. cures.csv: the price of what helps against the mistakes of --break. scaling.csv and critical.csv: samples and
+ * time that larger batches take. Look at: the lanes' second row, started sums. What must hold: expected/09_ddp_inside.csv. Expect: on
+ * CPU ranks no case beats the baseline by more than noise; on a network buckets hide sums, too many cost more than they hide. */
 #include "09_ddp_inside.h"
 
 #include <math.h>

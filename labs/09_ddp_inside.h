@@ -98,8 +98,8 @@ void print_cures(const struct cured cured[CURES], enum break_kind against);
 
 struct reducer_settings reducer_of(const struct options *o);
 
-/* Costs that the lab adds to the machine card, among them hashing a byte of parameters, and by how much longer a simulated rank computes in a
- * step whose sums start one by one: after each layer, or all after backward. */
+/* Costs that the lab adds to the machine card, among them hashing a byte of parameters, and by how much longer a simulated rank computes
+ * in a step whose sums start one by one: after each layer, or all after backward. */
 #define HASH_COST          "hash_byte_s"
 #define STARTED_EARLY_COST "early_starts_s"
 #define STARTED_LATE_COST  "late_starts_s"
@@ -142,8 +142,8 @@ struct options with_cap(const struct options *o, double cap);
 /* Return the cap whose step is predicted to be the shortest; of equal ones the largest. */
 double best_cap(const struct options *o, const struct card *card);
 
-/* Return the settings with the pair of caps, one of the first bucket and one of the others, whose step is predicted to be the shortest: twice
- * best_cap(), unless another pair is better by more than a rounding. */
+/* Return the settings with the pair of caps, one of the first bucket and one of the others, whose step is predicted to be the shortest:
+ * twice best_cap(), unless another pair is better by more than a rounding. */
 struct options with_best_pair(const struct options *o, const struct card *card);
 
 /* all: write accumulation.csv: one global batch, reached in several ways. */

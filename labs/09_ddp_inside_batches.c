@@ -1,5 +1,5 @@
-/* 09_ddp_inside_batches: accumulation.csv of lab 09: a global batch, reached in several ways. Their gradients are the same sum over the same samples,
- * up to the order of additions:
+/* 09_ddp_inside_batches: accumulation.csv of lab 09: a global batch, reached in several ways. Their gradients are the same sum over the
+ * same samples, up to the order of additions:
  *
  *     global batch = ranks × micro-batch × micro-batches of a step
  *
@@ -86,8 +86,8 @@ double gradients_apart(const float *gradients, const float *wanted, size_t count
     return most > 0 ? apart / most : INFINITY;
 }
 
-/* all: return the seconds of a way's step on rank 0, from the last rank's begin to the last rank's end. `gradients` (count of the model) gets them,
- * unless it is NULL. */
+/* all: return the seconds of a way's step on rank 0, from the last rank's begin to the last rank's end. `gradients` (count of the model)
+ * gets them, unless it is NULL. */
 static double time_way(struct lab *lab, const struct options *o, struct reducer *reducer, const struct way *way,
                        float *total, float *gradients)
 {

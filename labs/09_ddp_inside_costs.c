@@ -47,9 +47,9 @@ static double computing_seconds(const struct own_where *where, struct collective
     return world_now() - summed + ready - began;
 }
 
-/* Return by how much longer this rank computes in a step of small buckets, which start after each layer or all after backward, than with one
- * sum that it waits for: simulated ranks compute one after another, so the others, and the copies of sums, meanwhile fill the caches. A
- * median; 0 for real ranks. */
+/* Return by how much longer this rank computes in a step of small buckets, which start after each layer or all after backward, than with
+ * one sum that it waits for: simulated ranks compute one after another, so the others, and the copies of sums, meanwhile fill the
+ * caches. A median; 0 for real ranks. */
 static double measure_starts(const struct own_where *where, int start_late)
 {
     enum { REPEATS = 3, STEPS = 2 }; /* the first finds the caches of another way */

@@ -7,8 +7,8 @@
  *
  *     end of a sum = max(end of the sum before, ready) + T(M)           exposed = end of the last sum - end of backward
  *
- * That is so if a network carries the bytes. If the ranks' cores carry them, they do not compute meanwhile: no sum begins before
- * the end of backward, as far as time is concerned, and nothing is hidden. Backward's later calls carry the sums that are ready before its end,
+ * That is so if a network carries the bytes. If the ranks' cores carry them, they do not compute meanwhile: no sum begins before the end
+ * of backward, as far as time is concerned, and nothing is hidden. Backward's later calls carry the sums that are ready before its end,
  * so these lengthen it and count as local.
  *
  *     per_tensor … one_bucket    many buckets are ready early, but each sum costs an α

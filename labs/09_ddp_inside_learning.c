@@ -5,8 +5,8 @@
  * batch × factor follows a rule:
  *
  *     none            the rate of × 1
- *     square_root     … × √factor: keeps the noise of AdamW's steps (Malladi et al. 2022, "On the SDEs and Scaling Rules for Adaptive Gradient
- *                     Algorithms")
+ *     square_root     … × √factor: keeps the noise of AdamW's steps (Malladi et al. 2022, "On the SDEs and Scaling Rules for Adaptive
+ *                     Gradient Algorithms")
  *     linear          … × factor: what SGD needs (Goyal et al. 2017, "Accurate, Large Minibatch SGD")
  *
  * With a warm-up the rate first grows from 0, over WARM_UP samples. */
@@ -17,8 +17,8 @@
 
 static const double LOST = 1e3; /* loss from which no student recovers */
 
-/* Rates of × 1. AdamW's is its quickest there, of powers of √2, by the median of 25 seeds. SGD's is a third of its quickest one, because the
- * linear rule needs room: at twice the quickest SGD diverges, whatever the batch. */
+/* Rates of × 1. AdamW's is its quickest there, of powers of √2, by the median of 25 seeds. SGD's is a third of its quickest one, because
+ * the linear rule needs room: at twice the quickest SGD diverges, whatever the batch. */
 static const double first_rates[] = { [STUDENT_ADAMW] = 0.02, [STUDENT_SGD] = 0.05 };
 
 static int list_plans(struct plan *plans)

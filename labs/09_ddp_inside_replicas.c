@@ -1,6 +1,6 @@
-/* 09_ddp_inside_replicas: divergence.csv of lab 09: replicas that silently differ, and a check that finds them. Every k steps each rank hashes its
- * parameters, and an all-gather brings the hashes together. DDP makes replicas equal once, at the begin, and then trusts that equal
- * updates keep them equal. On purpose, the last rank
+/* 09_ddp_inside_replicas: divergence.csv of lab 09: replicas that silently differ, and a check that finds them. Every k steps each rank
+ * hashes its parameters, and an all-gather brings the hashes together. DDP makes replicas equal once, at the begin, and then trusts that
+ * equal updates keep them equal. On purpose, the last rank
  *
  *     nothing             is right: the check must stay silent
  *     skipped_sum         once updates by its own gradients instead of their sum

@@ -1,11 +1,11 @@
 /* 09_ddp_inside_scaling: learning.csv, scaling.csv and critical.csv of lab 09: what came of training with larger batches
  * (09_ddp_inside_learning.c), against samples and against time.
  *
- *     time until the target = steps × the step of this lab's model, with the best buckets, on as many ranks as there are, up to the factor of
- *                             the batch; the rest of the batch is accumulated
+ *     time until the target = steps × the step of this lab's model, with the best buckets, on as many ranks as there are, up to the
+ *                             factor of the batch; the rest of the batch is accumulated
  *
- * How far larger batches help is predicted from the noise scale of × 1's gradients, and found by a fit (McCandlish et al. 2018, "An Empirical
- * Model of Large-Batch Training"):
+ * How far larger batches help is predicted from the noise scale of × 1's gradients, and found by a fit (McCandlish et al. 2018, "An
+ * Empirical Model of Large-Batch Training"):
  *
  *     samples until the target = fewest × (1 + batch / critical batch)         predicted: critical batch = noise scale */
 #include "09_ddp_inside.h"
@@ -154,8 +154,8 @@ static void put_curve(struct csv *csv, const struct results *r, int plan, const 
     }
 }
 
-/* Return the samples of a batch × factor, as those of × 1 and the noise scale predict them if the rate suits the batch. NaN for SGD, whose first
- * rate does not, and for a warm-up. */
+/* Return the samples of a batch × factor, as those of × 1 and the noise scale predict them if the rate suits the batch. NaN for SGD,
+ * whose first rate does not, and for a warm-up. */
 static double predict_samples(const struct results *r, int plan)
 {
     const struct plan *of = &r->of.plan[plan];

@@ -1,5 +1,5 @@
-/* 09_ddp_inside_tables: four tables beside the cases of lab 09, measured and predicted. cap_sweep.csv: steps by size of buckets. best.csv: the
- * best size. overlap.csv: what the sums of each case cost and hide. buckets.csv: when the buckets of some cases are ready. */
+/* 09_ddp_inside_tables: four tables beside the cases of lab 09, measured and predicted. cap_sweep.csv: steps by size of buckets.
+ * best.csv: the best size. overlap.csv: what the sums of each case cost and hide. buckets.csv: when the buckets of some cases are ready. */
 #include "09_ddp_inside.h"
 
 #include <math.h>

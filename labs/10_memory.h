@@ -21,7 +21,8 @@ struct options {
     bool leaks; /* keep the outputs of all blocks of each step */
 };
 
-/* Costs that the lab adds to the machine card. Two models of five blocks of the published sizes are the most memory that measuring takes. */
+/* Costs that the lab adds to the machine card. Two models of five blocks of the published sizes are the most memory that measuring
+ * takes. */
 #define MEMORY_OF_COSTS 48e6
 extern const struct own_cost own_costs[];
 

@@ -49,8 +49,9 @@ static double again(const struct own_where *where, int attention_only)
     return fmax(0, stats_quantile(seconds, times, 0.5));
 }
 
-/* Return the seconds of a block's collective right after its data was written, on the rank that comes last. Reduce-scatter follows the block's
- * backward: ranks that came earlier have begun, so it takes less than if all started at once. All-gather follows at once. A mean. 0: one rank alone. */
+/* Return the seconds of a block's collective right after its data was written, on the rank that comes last. Reduce-scatter follows the
+ * block's backward: ranks that came earlier have begun, so it takes less than if all started at once. All-gather follows at once. A
+ * mean. 0: one rank alone. */
 static double collective(const struct own_where *where, int kind)
 {
     struct workload alone = *where->workload; /* a block after an embedding of few words */
@@ -91,8 +92,8 @@ static double collective(const struct own_where *where, int kind)
     return stats_mean(seconds, times);
 }
 
-/* Return the seconds in which a MB of moments is read from a file and written back: all moments, layer by layer, after passes, which take the
- * caches. A median. The file's pages are in the kernel's memory. */
+/* Return the seconds in which a MB of moments is read from a file and written back: all moments, layer by layer, after passes, which
+ * take the caches. A median. The file's pages are in the kernel's memory. */
 static double moments_file(const struct own_where *where, int unused)
 {
     (void)unused;

@@ -6,9 +6,11 @@
  *     stage 1, 2  for each layer a reduce-scatter in backward, and an all-gather after the update. M is a rank's part. A rank updates its
  *                 part only, so the update takes an n-th of the time.
  *     stage 3     … and instead of the latter an all-gather for each layer in forward and in backward
- *     ahead       a gather that a network carries is hidden by what the layer before does meanwhile. If the ranks' cores carry it, nothing is.
+ *     ahead       a gather that a network carries is hidden by what the layer before does meanwhile. If the ranks' cores carry it, nothing
+ *                 is.
  *
- * again: what backward computes a second time, a share of forward. file: moments that are read from a file and written back. Letters: notebooks-md/symbols.md. */
+ * again: what backward computes a second time, a share of forward. file: moments that are read from a file and written back. Letters:
+ * notebooks-md/symbols.md. */
 #include "10_memory.h"
 
 #include <math.h>
@@ -27,8 +29,9 @@ static double layer_seconds(const struct options *o, struct passes passes, const
     return share * (call->pass == WORK_FORWARD ? passes.forward : passes.both - passes.forward);
 }
 
-/* Return the seconds of a collective. Its data was written in this step or the one before, and models of this lab's sizes stay in caches. If
- * all ranks have a core each, it takes as long as that of a block, which the card measures so; a larger layer's in proportion. */
+/* Return the seconds of a collective. Its data was written in this step or the one before, and models of this lab's sizes stay in
+ * caches. If all ranks have a core each, it takes as long as that of a block, which the card measures so; a larger layer's in
+ * proportion. */
 static double call_seconds(const struct options *o, const struct card *card, const struct zero_call *call)
 {
     const int ranks = o->run.ranks;
@@ -54,8 +57,8 @@ static double again_seconds(const struct options *o, const struct card *card, do
     return !(share > 0) ? 0 : own > 0 ? blocks * own : share * forward;
 }
 
-/* Seconds of all collectives of a step that nothing hides. A gather ahead is hidden by the layer that computes meanwhile, and in backward also
- * by that layer's reduce-scatter, which follows in the list. */
+/* Seconds of all collectives of a step that nothing hides. A gather ahead is hidden by the layer that computes meanwhile, and in
+ * backward also by that layer's reduce-scatter, which follows in the list. */
 static double transfer_seconds(const struct options *o, const struct card *card, struct passes passes)
 {
     struct zero_call *calls = memory_new(ZERO_CALLS_MOST, sizeof *calls);

@@ -1,5 +1,6 @@
-/* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; growth.csv, how activations grow with batch, length,
- * blocks and width; and divided.csv, how memory shrinks with ranks and precision in each stage. calculator.csv is the calculator's. */
+/* 10_memory_tables: tables of lab 10: timeline.csv, what is in use in the course of a step; growth.csv, how activations grow with batch,
+ * length, blocks and width; and divided.csv, how memory shrinks with ranks and precision in each stage. calculator.csv is the
+ * calculator's. */
 #include "10_memory.h"
 
 #include <math.h>

@@ -31,8 +31,8 @@ void alpha_beta_add(struct alpha_beta *link, double bytes, double seconds);
 /* Fit the pieces to the points, and make the lines. */
 void alpha_beta_fit(struct alpha_beta *link);
 
-/* Let a measured size stand for sizes within 0.1 % of it alone, because it was measured in another way than the others; the lines pass through
- * these. Nothing happens if it was not measured. */
+/* Let a measured size stand for sizes within 0.1 % of it alone, because it was measured in another way than the others; the lines pass
+ * through these. Nothing happens if it was not measured. */
 void alpha_beta_single_out(struct alpha_beta *link, double bytes);
 
 /* Multiply the seconds of points and lines up to this many bytes by `times`, and what larger ones take beyond that size by `beyond`.

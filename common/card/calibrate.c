@@ -102,8 +102,8 @@ static void run_pass(void *argument)
     shape_bench_passes(bench->shapes);
 }
 
-/* all: give every rank the card of rank 0. The reference and the brief sleeps of a modelled machine are empty, and would take simulated time, as would the
- * own costs of a lab that has none. */
+/* all: give every rank the card of rank 0. The reference and the brief sleeps of a modelled machine are empty, and would take simulated
+ * time, as would the own costs of a lab that has none. */
 static void share_card(struct card *card, struct world *world, bool has_own)
 {
     world_broadcast(world, card, offsetof(struct card, reference));

@@ -183,7 +183,7 @@ static struct parts_drift alone_by(struct parts_drift together)
     return (struct parts_drift){ .passes = parts_growing(together), .update = together.update };
 }
 
-/* Return a card scaled to a drift, without own costs. `fetch`: factor of the fetch; 0: of what grows with the batch. */
+/* Return a card scaled to a drift. `fetch`: factor of the fetch; 0: of what grows with the batch. */
 static struct card slowed(const struct card *card, struct card_drift drift, double fetch)
 {
     struct parts_drift together = drift.together;
@@ -205,6 +205,7 @@ static struct card slowed(const struct card *card, struct card_drift drift, doub
         alpha_beta_slow(&messages[i]->add_sent, drift.local, 0, 1);
     }
     c.reference.transfer *= drift.transfer;
+    own_costs_follow(&c.own, &drift.own, (struct own_pace){ drift.local, drift.transfer });
     return c;
 }
 
@@ -213,7 +214,6 @@ struct card card_drifted(const struct card *card, struct card_drift drift)
     struct card c = slowed(card, drift, 0);
     if (drift.jitter > 0)
         c.jitter = drift.jitter;
-    own_costs_follow(&c.own, &drift.own);
     c.plan = card_of_plan(card);
     return c;
 }
@@ -225,9 +225,7 @@ struct card card_scaled(const struct card *card, const struct card_probe *probe)
     drift.together = passes_of(then.local, probe->local);
     if (drift.alone.passes > 0)
         drift.alone = passes_of(then.alone, probe->alone);
-    struct card c = slowed(card, drift, relative_to(probe->local.fetch, then.local.fetch));
-    own_costs_slow(&c.own, drift.local);
-    return c;
+    return slowed(card, drift, relative_to(probe->local.fetch, then.local.fetch));
 }
 
 struct card card_without_sums(const struct card *card, struct card_probe probe)

@@ -37,7 +37,7 @@ struct card_drift {
     double bytes;                       /* of the transfer; 0: all are scaled by it */
     double beyond;                      /* of the time by which larger ones exceed this one; 0: as then */
     double jitter;                      /* not relative: what it is now; 0: as then */
-    struct own_drift own;               /* the lab's own costs; 0: as then */
+    struct own_now own;                 /* not relative: what probes of own costs found */
 };
 
 /* Return the card's own measurement that a probe repeats: of one rank alone if there are more ranks than cores, else of all at once.
@@ -69,16 +69,17 @@ enum card_fit card_fit_of(const struct card *card, const struct card_probe *prob
 struct card_probe card_probe_disturbed(const struct card *card, struct card_probe probe);
 
 /* Return the card with each part scaled to a probe that it does not fit. Fetch, passes and update have a factor each, with another for
- * what is fixed in the passes if the probe tells it; collectives and messages have one, and memory bandwidth and the lab's own costs that of
- * the whole local step. So the shapes of its fits stay. */
+ * what is fixed in the passes if the probe tells it; collectives and messages have one, and memory bandwidth that of the whole local
+ * step. Own costs have that too, or that of collectives. So the shapes of its fits stay. */
 struct card card_scaled(const struct card *card, const struct card_probe *probe);
 
 /* Return the card without collectives, messages and their reference, the rest scaled to the probe. */
 struct card card_without_sums(const struct card *card, struct card_probe probe);
 
 /* Return the card of a machine that has drifted: local steps by their parts, memory behind them as a whole local step, collectives and
- * messages up to drift.bytes by the transfer, and what larger ones take beyond that by `drift.beyond`. Own costs have a factor each; jitter
- * is that of the drift; what it lacks stays, as do a sleep, a stamp and the shares of disturbed time. `card` must stay, for card_of_plan(). */
+ * messages up to drift.bytes by the transfer, and what larger ones take beyond that by `drift.beyond`. Own costs follow local steps or the
+ * transfer, and their own probes (own_costs_follow()). Jitter is that of the drift; what it lacks stays, as do a sleep, a stamp and the
+ * shares of disturbed time. `card` must stay, for card_of_plan(). */
 struct card card_drifted(const struct card *card, struct card_drift drift);
 
 #endif

@@ -1,5 +1,5 @@
-/* fresh_memory: own cost (own_cost.h) of memory that a step maps, fills and releases: the kernel clears each page when it is first written. A
- * lab that lists the row has it on its card. A modelled machine has memory in no time unless its platform says otherwise. */
+/* fresh_memory: own cost (own_cost.h) of memory that a step maps, fills and releases: the kernel clears each page when it is first
+ * written. A lab that lists the row has it on its card. A modelled machine has memory in no time unless its platform says otherwise. */
 #ifndef LOCKSTEP_FRESH_MEMORY_H
 #define LOCKSTEP_FRESH_MEMORY_H
 

@@ -48,8 +48,8 @@ static void work_on(const struct arrays *a, enum gradient_work work)
     }
 }
 
-/* Gradients as backward leaves them: it has read the weights and written the gradients, which lie in caches as far as these reach. A large message
- * comes from memory: the work before it has filled the caches with other bytes. */
+/* Gradients as backward leaves them: it has read the weights and written the gradients, which lie in caches as far as these reach. A
+ * large message comes from memory: the work before it has filled the caches with other bytes. */
 static double measure_once(const struct arrays *a, enum gradient_work work)
 {
     if (work != GRADIENT_ROUND_LARGE)

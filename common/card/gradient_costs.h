@@ -14,20 +14,19 @@ enum gradient_work { GRADIENT_COPY, GRADIENT_ADD, GRADIENT_ROUND, GRADIENT_ROUND
 double gradient_measure(const struct own_where *where, int which);
 double started_measure(const struct own_where *where, int which);
 
-/* Measure functions: seconds per byte by which ranks together sum a large message slower than as many bytes of kept floats: of bf16; of floats
- * in newly mapped memory. */
+/* Measure functions: seconds per byte by which ranks together sum a large message slower than as many bytes of kept floats: of bf16; of
+ * floats in newly mapped memory. */
 double bf16_sum_measure(const struct own_where *where, int which);
 double fresh_sum_measure(const struct own_where *where, int which);
 
-/* all of `together`: return the shortest of the ranks' seconds in a collective, which are those of the rank that began last. So no clocks of
- * different hosts are compared. */
+/* all of `together`: return the shortest of the ranks' seconds in a collective, which are those of the rank that began last. So no
+ * clocks of different hosts are compared. */
 double seconds_of_last(struct world *together, double mine);
 
 /* clang-format off */
-/* Rows of a lab's table. Memory: three arrays of gradients, or a large message as floats and as bf16; a kept and a new buffer, each half a large
- * message; an array of which parts are summed.
- * A large message is larger than caches: of 260 MiB that 32 MiB fit into, rounding took 130 to 160 us per MB, and of lab 03's message,
- * 128 MiB, 240 us (Intel Xeon, 2 cores of a virtual machine, 2026-11-26). */
+/* Rows of a lab's table. Memory: three arrays of gradients, or a large message as floats and as bf16; a kept and a new buffer, each half
+ * a large message; an array of which parts are summed. A large message is larger than caches: of 260 MiB that 32 MiB fit into, rounding
+ * took 130 to 160 us per MB, and of lab 03's message, 128 MiB, 240 us (Intel Xeon, 2 cores of a virtual machine, 2026-11-26). */
 #define GRADIENT_BYTES_MOST ((size_t)16 << 20) /* larger gradients are taken to cost as much per byte */
 #define LARGE_BYTES ((size_t)128 << 20)
 #define STARTED_BYTES ((size_t)24 << 20)

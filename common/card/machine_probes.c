@@ -64,8 +64,8 @@ void machine_probes_measure_clock(struct card *card)
     measure_sleeps(card);
 }
 
-/* Return the seconds since `began`, without those in which other programs had this rank's core since `queued`. What is measured lasts longer
- * than a time slice, so medians would not leave that out. Simulated ranks are charged CPU time anyway. */
+/* Return the seconds since `began`, without those in which other programs had this rank's core since `queued`. What is measured lasts
+ * longer than a time slice, so medians would not leave that out. Simulated ranks are charged CPU time anyway. */
 static double undisturbed_since(double began, double queued)
 {
     return world_now() - began - (world_is_simulated() ? 0 : interference_run_queue_delay() - queued);

@@ -12,9 +12,11 @@ struct shape_bench;
 struct workload;
 struct world;
 
-/* Ways in which a cost follows the machine's speed (drift.h). Probes measure each cost again by itself (own_probe.h): where other
- * programs, or guests of a virtual machine's host, share caches or a core's units, one kind of work slows down and another does not. */
-/* All simulated ranks measure a collective, one alone the other kinds. No probe repeats it there: a simulated network stays as it is. */
+/* Ways in which a cost follows the machine's speed (drift.h): as local steps or all-reduces do, and as probes find that measure it again
+ * by itself (own_probe.h). Where other programs, or guests of a virtual machine's host, share caches or a core's units, one kind of work
+ * slows down and another does not.
+ *
+ * All simulated ranks measure a collective, one alone the other kinds. No probe repeats it there: a simulated network stays as it is. */
 enum own_cost_kind {
     OWN_SECONDS,    /* seconds of work on a core */
     OWN_RATE,       /* units of such work per second */
@@ -61,9 +63,17 @@ struct own_costs {
     } at[OWN_COSTS_MOST];
 };
 
-/* Seconds of own costs relative to the card's, now / then, by their places in struct own_costs; 0: not measured. */
-struct own_drift {
-    double factor[OWN_COSTS_MOST];
+/* How many times as long as on the card work and collectives take; 0: unknown. */
+struct own_pace {
+    double work, collectives;
+};
+
+/* Own costs as probes found them, by their places in struct own_costs. */
+struct own_now {
+    struct {
+        double seconds; /* as own_cost_seconds(), divided by the pace of its kind */
+        double weight;  /* 0: not measured; else the nearest probe has 1 */
+    } at[OWN_COSTS_MOST];
 };
 
 /* Add a row for each cost, whose value is NaN, unless there is one. `list` ends with a row without name; NULL: none. */
@@ -110,11 +120,12 @@ int own_costs_place(const struct own_costs *costs, const char *name);
 /* True if the cost follows the machine's speed. */
 bool own_cost_is_followed(enum own_cost_kind kind);
 
-/* Change the values to those of a machine on which all work takes `times` as long, for a card of an earlier run. */
-void own_costs_slow(struct own_costs *costs, double times);
+/* Return the pace of a kind of cost. */
+double own_pace_of(enum own_cost_kind kind, struct own_pace pace);
 
-/* Likewise with a factor for each cost. One whose factor is 0 keeps its value. */
-void own_costs_follow(struct own_costs *costs, const struct own_drift *drift);
+/* Change the values of costs that follow the machine's speed: to means of the card and of what probes found, times the pace. An unknown
+ * pace is 1. */
+void own_costs_follow(struct own_costs *costs, const struct own_now *now, struct own_pace pace);
 
 /* Print a line for each that has a value; 0 is none: one rank alone sums nothing. */
 void own_costs_show(FILE *out, const struct own_costs *costs);

@@ -60,15 +60,7 @@ static int measure_next(struct own_probe *p, struct world *together, const bool 
     return chosen;
 }
 
-/* Return the seconds of a cost relative to its value on the card; 0 if there is none, or it is disturbed. */
-static double relative_to_card(const struct own_costs *costs, const struct own_cost *cost, double seconds)
-{
-    const int place = own_costs_place(costs, cost->name);
-    const double factor = place < 0 ? 0 : seconds / own_cost_value(cost->kind, costs->at[place].value);
-    return isfinite(factor) ? factor : 0;
-}
-
-void own_probe_measure(struct own_probe *p, const struct own_costs *costs, struct own_drift *drift)
+void own_probe_measure(struct own_probe *p, const struct own_costs *costs, struct own_pace pace, struct own_now *now)
 {
     if (!p)
         return;
@@ -79,9 +71,13 @@ void own_probe_measure(struct own_probe *p, const struct own_costs *costs, struc
     if (together)
         frequency_recover(); /* from steps */
     for (int i; together && (i = measure_next(p, together, is_done, &seconds)) >= 0; is_done[i] = true) {
-        const double factor = relative_to_card(costs, &p->list[i], seconds);
-        if (world_rank(together) == 0 && factor > 0)
-            drift->factor[own_costs_place(costs, p->list[i].name)] = factor;
+        const int place = own_costs_place(costs, p->list[i].name);
+        const double times = own_pace_of(p->list[i].kind, pace);
+        if (world_rank(together) == 0 && place >= 0 && times > 0 &&
+            isfinite(own_cost_value(p->list[i].kind, seconds))) {
+            now->at[place].seconds = seconds / times;
+            now->at[place].weight = 1;
+        }
     }
     if (together)
         world_leave(together);

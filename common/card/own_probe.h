@@ -15,8 +15,10 @@ struct own_probe;
  * list, or the machine is only modelled. */
 struct own_probe *own_probe_open(const struct own_cost *list, struct world *world, struct own_where where, int busy);
 
-/* all: measure some costs. Rank 0 gets their factors relative to `costs`, but none of those that others disturbed. NULL: none. */
-void own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_drift *drift);
+/* all: measure some costs while the machine has this pace. Rank 0 gets them in now->at, by their places in `costs`, with weight 1, but
+ * none that others disturbed, or whose pace is unknown. NULL: none. */
+void own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_pace pace,
+                       struct own_now *now);
 
 void own_probe_close(struct own_probe *probe);
 

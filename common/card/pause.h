@@ -11,8 +11,9 @@
 
 struct card;
 
-/* Measure function of the rows below, on ranks that pause together. Return the extra seconds of a local step after a short pause, of one after
- * a long pause, or of an all-reduce of the gradients after a long pause (0 for one rank). 0 for simulated ranks, which pause in virtual time. */
+/* Measure function of the rows below, on ranks that pause together. Return the extra seconds of a local step after a short pause, of one
+ * after a long pause, or of an all-reduce of the gradients after a long pause (0 for one rank). 0 for simulated ranks, which pause in
+ * virtual time. */
 enum pause_cost { PAUSE_SHORT, PAUSE_LONG, PAUSE_SUM };
 double pause_measure(const struct own_where *where, int which);
 

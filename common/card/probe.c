@@ -10,8 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* All-reduces at a time, after a warm-up; of brief steps up to PAIR_MOST, after two, because a round measures more of them: the first after a
- * pause took 0.35 to 0.65 ms, the second 0.3, the fifth 0.27 (1.7 MB between two ranks, Intel Xeon, 2026-11-28). */
+/* All-reduces at a time, after a warm-up; of brief steps up to PAIR_MOST, after two, because a round measures more of them: the first
+ * after a pause took 0.35 to 0.65 ms, the second 0.3, the fifth 0.27 (1.7 MB between two ranks, Intel Xeon, 2026-11-28). */
 enum { PAIR = 2, PAIR_MOST = 8 };
 
 /* Laps of a short probe: about so long, as one step of a published model. */

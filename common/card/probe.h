@@ -22,10 +22,10 @@ struct world;
 struct probe *probe_open(const struct card *card, struct world *world, const struct workload *workload,
                          const struct run *run, struct trainer *trainer);
 
-/* Run a warm-up lap before each local step from now on: cases train another model or other batches than the probe's, or sum large messages, and
- * leave theirs in the caches. Without it local steps of lab 10 took 9 % longer than those of its cases (two real ranks, Intel Xeon,
- * 2026-11-28), and of lab 03 3 % longer than its baseline's (AMD EPYC, 2026-11-29). Simulated ranks take turns, which empties caches in any
- * case. NULL is allowed. */
+/* Run a warm-up lap before each local step from now on: cases train another model or other batches than the probe's, or sum large
+ * messages, and leave theirs in the caches. Without it local steps of lab 10 took 9 % longer than those of its cases (two real ranks,
+ * Intel Xeon, 2026-11-28), and of lab 03 3 % longer than its baseline's (AMD EPYC, 2026-11-29). Simulated ranks take turns, which
+ * empties caches in any case. NULL is allowed. */
 void probe_warm_up(struct probe *probe);
 
 /* Return the size of the larger all-reduce that probes of a lab with these uses measure besides, in bytes: a part of the largest that the
@@ -43,8 +43,8 @@ void probe_larger(struct probe *probe, double bytes);
 enum { PROBE_VISITS = 2 };
 struct card_probe probe_measure(struct probe *probe, int visits);
 
-/* all: measure the local step alone, briefly: one visit, as short as a few steps. All parts are 0 if something disturbed it. Call it after a
- * probe_measure(). */
+/* all: measure the local step alone, briefly: one visit, as short as a few steps. All parts are 0 if something disturbed it. Call it
+ * after a probe_measure(). */
 struct card_probe probe_local_step(struct probe *probe);
 
 /* all: return the mean seconds of `pairs` pairs of all-reduces alone, on rank 0; 0 for one rank. There, set *is_disturbed to whether others

@@ -1,9 +1,9 @@
-/* visits: the laps of all ranks and shapes, turn by turn (laps.h), which of them count, and their times. A visit is one shape's part of a
- * turn. Other programs or the virtual machine's host disturb it if they have a rank's core for 5 % of its time.
+/* visits: the laps of all ranks and shapes, turn by turn (laps.h), which of them count, and their times. A visit is one shape's part of
+ * a turn. Other programs or the virtual machine's host disturb it if they have a rank's core for 5 % of its time.
  *
- * A slow moment of the machine hits a few visits, and tells nothing about their shapes. So the times of a shape are medians over its visits,
- * each divided by the pace of its turn: how long the turn's visits took, relative to the means of their shapes. Then one factor for all
- * shapes gives the means' level back to them, because means of steps are predicted. */
+ * A slow moment of the machine hits a few visits, and tells nothing about their shapes. So the times of a shape are medians over its
+ * visits, each divided by the pace of its turn: how long the turn's visits took, relative to the means of their shapes. Then one factor
+ * for all shapes gives the means' level back to them, because means of steps are predicted. */
 #ifndef LOCKSTEP_VISITS_H
 #define LOCKSTEP_VISITS_H
 

@@ -34,8 +34,8 @@ static double speed_of(const struct job *job, bool is_training)
     return needed > queue->cores ? queue->cores / needed : 1;
 }
 
-/* Let time pass until a worker finishes a batch, or those `left` seconds are over that the step has, or a worker if no step runs. Return the
- * time. */
+/* Let time pass until a worker finishes a batch, or those `left` seconds are over that the step has, or a worker if no step runs. Return
+ * the time. */
 static double pass_time(struct job *job, double *left, bool is_training)
 {
     const struct worker_queue *queue = job->queue;

@@ -1,6 +1,6 @@
-/* join: lets ranks with different numbers of batches train together, as torch.distributed.algorithms.join.Join. Before each step the ranks
- * add up how many of them have a batch. A rank without one goes on in the sums of the others with zeros (reducer_shadow()) until no rank has
- * one. The price: an all-reduce of a flag for each rank in each step, which no work hides.
+/* join: lets ranks with different numbers of batches train together, as torch.distributed.algorithms.join.Join. Before each step the
+ * ranks add up how many of them have a batch. A rank without one goes on in the sums of the others with zeros (reducer_shadow()) until
+ * no rank has one. The price: an all-reduce of a flag for each rank in each step, which no work hides.
  *
  *     while (join_step(join, batches > 0))
  *         if (batches-- > 0) { forward, backward, reducer_finish } else reducer_shadow

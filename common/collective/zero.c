@@ -18,7 +18,8 @@ struct zero {
     const struct group *group;
     size_t ranks, rank;
     size_t *part; /* (layers + 1) where this rank's part of a layer begins in an array of its parts */
-    /* Stages 0 to 2 have all parameters, 0 and 1 all gradients: of each layer, the ranks' parts one after another. Else this rank's parts. */
+    /* Stages 0 to 2 have all parameters, 0 and 1 all gradients: of each layer, the ranks' parts one after another. Else this rank's
+     * parts. */
     float *parameters, *gradients;
     struct adamw *optimizer;
     struct pool *pool;  /* of whole layers, */
@@ -96,8 +97,8 @@ static int slots_of(struct zero_plan plan, int layers)
     return plan.stage < 3 ? 0 : plan.ahead + 1 < layers ? plan.ahead + 1 : layers;
 }
 
-/* List the layers to be gathered now that a pass is at `layer`, and `step` (1 or -1) leads to the next one: this one and those ahead, unless
- * held (slots) has them. Note them there. */
+/* List the layers to be gathered now that a pass is at `layer`, and `step` (1 or -1) leads to the next one: this one and those ahead,
+ * unless held (slots) has them. Note them there. */
 static int list_missing(int *held, int slots, int layers, int layer, int step, int missing[LAYERS_MOST])
 {
     int count = 0;

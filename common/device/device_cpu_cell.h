@@ -1,5 +1,5 @@
-/* device_cpu_cell: reading, writing and moving cells of tensors, for the loops of pointwise.h. Each is inlined where `is_bf16` is a constant,
- * so that each loop exists for floats and for bf16. */
+/* device_cpu_cell: reading, writing and moving cells of tensors, for the loops of pointwise.h. Each is inlined where `is_bf16` is a
+ * constant, so that each loop exists for floats and for bf16. */
 #ifndef LOCKSTEP_DEVICE_CPU_CELL_H
 #define LOCKSTEP_DEVICE_CPU_CELL_H
 

@@ -8,9 +8,10 @@
  *     GELU        y = a Phi(a), exact Phi          da = dy (Phi(a) + a phi(a))
  *     LAYER_NORM  y = (a - mean) / sqrt(variance + 1e-5) x weight + bias, with the row's mean and variance
  *
- * Every call counts what it moves and computes (struct pointwise_count): bytes of each tensor that it reads, writes or adds to, once each
- * (a core reads a line before it writes to it, so that adding to a tensor takes no longer than writing it), and additions, multiplications, divisions and comparisons of its loop. Sigmoid and GELU compute e^x with the 22 operations of
- * device_cpu.h's fast_exp(). device.h runs them. For C17 and C++17. */
+ * Every call counts what it moves and computes (struct pointwise_count): bytes of each tensor that it reads, writes or adds to, once
+ * each (a core reads a line before it writes to it, so that adding to a tensor takes no longer than writing it), and additions,
+ * multiplications, divisions and comparisons of its loop. Sigmoid and GELU compute e^x with the 22 operations of device_cpu.h's
+ * fast_exp(). device.h runs them. For C17 and C++17. */
 #ifndef LOCKSTEP_POINTWISE_H
 #define LOCKSTEP_POINTWISE_H
 

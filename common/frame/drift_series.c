@@ -19,13 +19,10 @@ void drift_add(struct drift_points *points, double at, struct card_drift drift)
  * jitter of a single step says little; where one core is slower than the others, it often is for seconds. */
 static const double LOCAL_S = 0.25, TRANSFER_S = 1, ALONE_S = 4, JITTER_S = 4;
 
-/* Weights of own costs. Not every probe has a cost; a launch of half a minute measures each some seven times. A mean over all of them would
- * give every round of the launch the same error, which no interval between rounds shows. On an Intel Xeon one launch's seven probes of an
- * eager operation said 52 to 97 ns (2026-11-27). So a round takes the probes near it, and rounds differ as the probes do. Costs are followed
- * relative to the local step, and the card, whose values are means of several turns, weighs as much as the nearest probe. Six launches
- * of lab 07 on an unsteady Intel Xeon (2026-11-30) had few probes of a cost. With absolute values of probes alone, steps were off by
- * 9, 15 and 15 % (simulated, one and two real ranks, root mean square of 180 rounds each); in this way by 7, 10 and 13. */
-static const double OWN_S = 2, CARD_WEIGHT = 1;
+/* Weights of own costs. Not every probe has a cost; a launch of half a minute measures each some seven times. A mean over all of them
+ * would give every round of the launch the same error, which no interval between rounds shows. On an Intel Xeon one launch's seven
+ * probes of an eager operation said 52 to 97 ns (2026-11-27). So a round takes the probes near it, and rounds differ as the probes do. */
+static const double OWN_S = 2;
 
 /* A probe's value of a part, and its weight; weight 0: the probe did not measure the part. */
 struct reading {
@@ -72,10 +69,9 @@ static struct reading jitter_of(const struct card_drift *drift, int which)
     return (struct reading){ drift->jitter, drift->jitter > 0 };
 }
 
-/* Relative to the local step. */
 static struct reading own_of(const struct card_drift *drift, int which)
 {
-    return drift->local > 0 ? logarithm(drift->own.factor[which] / drift->local) : (struct reading){ 0 };
+    return (struct reading){ drift->own.at[which].seconds, drift->own.at[which].weight };
 }
 
 /* Return the mean of a part over the probes that measured it, and the sum of their weights; 0 and 0 if none did. */
@@ -104,12 +100,13 @@ static double average(const struct drift_points *points, double at, int which, d
     return mean.weight > 0 ? exp(mean.value) : none;
 }
 
-/* Set the factors of own costs where the local step has this one. Means of the card and of the probes that have a cost. */
-static void average_own(const struct drift_points *points, double at, double local, struct own_drift *own)
+/* Set `now` to means of the probes that have a cost. */
+static void average_own(const struct drift_points *points, double at, struct own_now *now)
 {
     for (int cost = 0; cost < OWN_COSTS_MOST; cost++) {
         const struct reading mean = mean_of(points, at, own_of, cost, OWN_S);
-        own->factor[cost] = local * exp(mean.value * mean.weight / (mean.weight + CARD_WEIGHT));
+        now->at[cost].seconds = mean.value;
+        now->at[cost].weight = mean.weight;
     }
 }
 
@@ -127,7 +124,7 @@ struct card_drift drift_at(const struct drift_points *points, double at)
     const double growing = parts_growing(drift.together);
     drift.alone = (struct parts_drift){ .passes = growing * average(points, at, ALONE_PASSES, ALONE_S, 0),
                                         .update = growing * average(points, at, ALONE_UPDATE, ALONE_S, 0) };
-    average_own(points, at, drift.local, &drift.own);
+    average_own(points, at, &drift.own);
     return drift;
 }
 

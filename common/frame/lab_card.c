@@ -89,8 +89,6 @@ bool lab_probe(struct lab *lab, bool is_whole, struct card_drift *drift)
 {
     const struct card_probe now = is_whole ? probe_measure(lab->probe, PROBE_VISITS) : probe_local_step(lab->probe);
     *drift = card_drift_of(card_predicts(&lab->card, workload_of(lab->base), &lab->run, now.larger_bytes), now);
-    if (is_whole)
-        own_probe_measure(lab->own_probe, &lab->card.own, &drift->own);
     if (!is_whole || now.sums_disturbed)
         drift->transfer = drift->beyond = 0;
     if (!(now.local.passes > 0)) {
@@ -98,5 +96,8 @@ bool lab_probe(struct lab *lab, bool is_whole, struct card_drift *drift)
         drift->together = (struct parts_drift){ 0 };
     }
     drift->bytes = workload_gradient_bytes(workload_of(lab->base));
+    if (is_whole)
+        own_probe_measure(lab->own_probe, &lab->card.own, (struct own_pace){ drift->local, drift->transfer },
+                          &drift->own);
     return world_rank(lab->world) == 0;
 }

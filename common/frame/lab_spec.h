@@ -94,8 +94,8 @@ struct lab_spec {
     void (*deal)(const struct options *options, const struct card *card, int *samples);
     /* Largest batch, if the lab reads its batches by itself. NULL: it calls trainer_next(). */
     struct batch_most (*own_batches)(const struct options *options);
-    /* Each block opens the model that it trains (lab_trains_divided()); the trainer then has only the data, and a model that probes use. The
-     * lab states the memory of its models in case_need(). */
+    /* Each block opens the model that it trains (lab_trains_divided()); the trainer then has only the data, and a model that probes use.
+     * The lab states the memory of its models in case_need(). */
     bool opens_models;
     /* Memory that the lab itself keeps in each rank during all blocks, beside the trainer; and that a block of the case with these
      * settings opens beside that. NULL: none. */

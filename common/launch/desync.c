@@ -220,7 +220,8 @@ static bool all_have_reached(const struct rank_record *record, int count, const 
     return true;
 }
 
-/* True if a rank will make no further call: it has ended, or is in the call where ranks differ, or in one that another rank has not made. */
+/* True if a rank will make no further call: it has ended, or is in the call where ranks differ, or in one that another rank has not
+ * made. */
 static bool is_at_rest(const struct rank_record *record, int count, const struct rank_record *r,
                        const struct collective_call *different)
 {

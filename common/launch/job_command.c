@@ -152,8 +152,8 @@ static int mappings_allowed(void)
     return allowed;
 }
 
-/* End the program if the simulator could not map the memory of all processes: without this it aborts in the middle of its start. Each has its
- * own copy of the program and a stack: 8.6 mappings with SimGrid 3.32. */
+/* End the program if the simulator could not map the memory of all processes: without this it aborts in the middle of its start. Each
+ * has its own copy of the program and a stack: 8.6 mappings with SimGrid 3.32. */
 static void refuse_many_mappings(const struct launch *launch)
 {
     enum { EACH = 9 };

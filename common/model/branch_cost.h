@@ -4,8 +4,8 @@
  *     pass     = launches + work, or the larger of the two where operations run beside their dispatch (a GPU)
  *     launches = operations x dispatch (EAGER), operations x call (REPLAY), nothing (FUSED); and what a pass enqueues beside operations:
  *                fills, a graph, a fused kernel
- *     work     = for each operation (c^p + m^p)^(1/p), where c = cells x arithmetic, m = bytes / bandwidth, p = overlap_power; the larger of
- *                the two if all of it overlaps. A roofline of its own, because operations run one after the other. And the bytes of the
+ *     work     = for each operation (c^p + m^p)^(1/p), where c = cells x arithmetic, m = bytes / bandwidth, p = overlap_power; the larger
+ *                of the two if all of it overlaps. A roofline of its own, because operations run one after the other. And the bytes of the
  *                pass's edges (branch_edge_bytes()) / bandwidth
  *     work     of FUSED = cells x blocks x arithmetic + bytes / bandwidth: a core loads a tile, then computes on it for long
  *

@@ -1,7 +1,7 @@
 /* eager: operations on tensors as an eager framework runs them. Each call checks its tensors, looks up the loop in a table, allocates
- * the result, runs the loop (device/pointwise.h; on a GPU it launches a kernel) and records a node on a tape. eager_backward() walks the tape from its end; it allocates
- * gradients when the first one arrives, and frees tensors behind it. This is the work of PyTorch's dispatcher, caching allocator and
- * autograd, without Python: a dispatch takes a hundred nanoseconds here and some microseconds there.
+ * the result, runs the loop (device/pointwise.h; on a GPU it launches a kernel) and records a node on a tape. eager_backward() walks the
+ * tape from its end; it allocates gradients when the first one arrives, and frees tensors behind it. This is the work of PyTorch's
+ * dispatcher, caching allocator and autograd, without Python: a dispatch takes a hundred nanoseconds here and some microseconds there.
  *
  * A recording keeps the calls of one forward and backward with their addresses. eager_replay_…() runs the same loops on the same
  * memory without checks, allocation and tape. On a GPU the first replay captures them as two CUDA graphs, of forward and of backward; a

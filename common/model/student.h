@@ -52,10 +52,10 @@ double student_batch_loss(const struct student *student, const struct student_ta
 /* Return the loss; infinite or NaN if the student has diverged. */
 double student_loss(const struct student *student, const struct student_task *task);
 
-/* Return the gradient noise scale in samples: the variance of a sample's gradient, summed over all parameters, over the square of the mean gradient
- * (McCandlish et al. 2018, "An Empirical Model of Large-Batch Training", B_simple). A batch that is much smaller is mostly noise, one that is much
- * larger repeats itself. It is estimated from the gradients of small batches and of all of them together, over samples that no student trains on;
- * NaN if these agree by chance. */
+/* Return the gradient noise scale in samples: the variance of a sample's gradient, summed over all parameters, over the square of the
+ * mean gradient (McCandlish et al. 2018, "An Empirical Model of Large-Batch Training", B_simple). A batch that is much smaller is mostly
+ * noise, one that is much larger repeats itself. It is estimated from the gradients of small batches and of all of them together, over
+ * samples that no student trains on; NaN if these agree by chance. */
 double student_noise_scale(const struct student *student, const struct student_task *task);
 
 #endif

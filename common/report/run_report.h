@@ -11,8 +11,8 @@
 #include "options/memory_estimate.h"
 #include "options/run.h"
 
-/* Version of the program and of its tables, in the first line of each. Raise the number when a table gets other columns: rounds of two
- * versions are neither joined nor judged together. */
+/* Version of the program and of a lab's tables, in their first line. Raise the number when a table gets other columns, or one gets another
+ * meaning: rounds of two versions are neither joined nor judged together. */
 #define TABLES_VERSION LOCKSTEP_VERSION ", tables 2"
 
 /* Prediction of a round from the card scaled by the machine's speed at that time, and that speed as factors of the card's times. */

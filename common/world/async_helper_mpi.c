@@ -102,11 +102,12 @@ void async_helper_close(struct async_helper *h)
     free(h);
 }
 
-/* The lock is released before the helper is woken. A helper that got the core at once would else wait for the lock, and go to sleep again:
- * then a hand-over took 2.4 to 3.2 us, now 1.8 (Intel Xeon, 2026-11-28).
+/* The lock is released before the helper is woken. A helper that got the core at once would else wait for the lock, and go to sleep
+ * again: then a hand-over took 2.4 to 3.2 us, now 1.8 (Intel Xeon, 2026-11-28).
  *
  * A helper that shares its rank's core gets it now. Without sched_yield() it might begin only when the rank waits: where a rank computed
- * for 4 ms, Linux 6.18 let its helper begin 0.5 to 1 ms late in the mean, and up to 4 ms, and what it was to hide did not fit into the step. */
+ * for 4 ms, Linux 6.18 let its helper begin 0.5 to 1 ms late in the mean, and up to 4 ms, and what it was to hide did not fit into the
+ * step. */
 void async_helper_begin(struct async_helper *h, void (*work)(void *context), void *context)
 {
     pthread_mutex_lock(&h->mutex);

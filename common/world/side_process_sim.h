@@ -2,8 +2,8 @@
  * nonblocking collectives do not progress by themselves. A side process serves for both. A side process shares the rank's core and
  * clock, and also its memory, because all simulated processes are in one real process.
  *
- * A rank has s of them: an engine and job_helpers() helpers. Of (1 + s) x n simulated processes the first n are the ranks. Process k x n + r is the k-th side process
- * of rank r. */
+ * A rank has s of them: an engine and job_helpers() helpers. Of (1 + s) x n simulated processes the first n are the ranks. Process k x n
+ * + r is the k-th side process of rank r. */
 #ifndef LOCKSTEP_SIDE_PROCESS_SIM_H
 #define LOCKSTEP_SIDE_PROCESS_SIM_H
 

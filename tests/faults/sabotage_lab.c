@@ -153,12 +153,15 @@ double __wrap_probe_transfer(struct probe *probe, int pairs, bool *is_disturbed)
     return seconds;
 }
 
-void __real_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_drift *drift);
-void __wrap_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_drift *drift);
-void __wrap_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_drift *drift)
+void __real_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_pace pace,
+                              struct own_now *now);
+void __wrap_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_pace pace,
+                              struct own_now *now);
+void __wrap_own_probe_measure(struct own_probe *probe, const struct own_costs *costs, struct own_pace pace,
+                              struct own_now *now)
 {
     here.probes = true;
-    __real_own_probe_measure(probe, costs, drift);
+    __real_own_probe_measure(probe, costs, pace, now);
     here.probes = false;
 }
 

@@ -47,7 +47,15 @@ vs_baseline_low,vs_baseline_high,loss,numerics,oversubscribed,wrong,predicted_th
 predicted_data_ms,predicted_local_ms,predicted_update_ms,predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,label,\
 bound_by,data_share,compute_share,host_share,wait_share,transfer_share,late_by,sent_mb,parameters_mb,gradients_mb,moments_mb,\
 activations_mb,data_mb,communication_mb,measuring_mb,cached_mb,held_mb,predicted_held_mb
-[ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] || die "summary.csv has other columns"
+[ "$(grep -v '^#' "$folder/summary.csv" | head -n 1)" = "$expected" ] ||
+    die "summary.csv has other columns; change them here, and raise TABLES_VERSION"
+expected=case,round,slowest_step_ms,vs_baseline,launch,steps,samples_per_s,useful_tokens_per_s,padded_tokens_per_s,efficiency,rank_skew_ms,\
+data_ms,local_ms,update_ms,host_ms,wait_ms,transfer_ms,exposed_ms,blog_compute_ms,predicted_step_ms,predicted_then_ms,local_drift,\
+transfer_drift,larger_drift,taken_share,is_disturbed,redone,predicted_data_ms,predicted_local_ms,predicted_update_ms,\
+predicted_host_ms,predicted_wait_ms,predicted_transfer_ms,charged_rank,charged_ms,charged_total_ms
+[ "$(grep -v '^#' "$folder/rounds.csv" | head -n 1)" = "$expected" ] ||
+    die "rounds.csv has other columns; change them here, and raise TABLES_VERSION"
+grep -q '^# lockstep: [0-9.]*, tables [0-9]*$' "$folder/rounds.csv" || die "rounds.csv does not tell its version"
 
 # Every case ran on its ranks, without failed checks, and its terms add up. Cases that only shift time keep every bit of the loss.
 awk -F, -v ranks="$ranks" -v backend="$backend" -v device="$device" -v platform="$platform" -v wanted="$cases" -v none="$none" -v one="$on_one_rank" \
@@ -256,6 +264,9 @@ else
     both_are oversubscribed 1
     both_are wrong 0
     both_are label "$baseline"
+    for column in predicted_then_ms predicted_local_ms predicted_held_mb held_mb; do
+        [[ $(cell "$out/both/$name/summary.csv" "$baseline" $column) =~ ^[0-9.]+$ ]] || die "two ranks on one core: no $column"
+    done
     both_are bound_by undetermined
     [ "$(grep -c "^$baseline" "$scratch/stdout")" -ge 2 ] || die "two ranks on one core: not two tables"
     # Real ranks that share a core have run-queue delay; simulated ranks have none.

@@ -596,12 +596,19 @@ check "tables" 0 "" --tables
 07_test,base,70.5,,,100,0,wrong,WRONG: it off +67 % ± 2" ]] || complain "closing.csv: $(<"$results/closing.csv")"
 
 # Tables of another version are not judged. Rounds without a column that verdicts need are refused, unless only exact checks are read.
-sed -i '1i # lockstep: 0.0' "$results/07_test/summary.csv"
+cp "$results/07_test/summary.csv" "$folder/this_version.csv"
+printf '# lockstep: 0.0\ncase,odd\nbase,1\n' >"$results/07_test/summary.csv"
 check "another version alone" 2 "holds no lab with claims"
-check "  … is named" 2 "another version of Lockstep measured $results/07_test; its claims are not tested until build/bin/07_test runs again"
-sed -i 1d "$results/07_test/summary.csv"
+check "  … is named" 2 "another version of Lockstep wrote $results/07_test; it is left out until it is measured again"
+mkdir -p "$results/08_other"
+cp "$folder/this_version.csv" "$results/08_other/summary.csv"
+cp "$results/07_test/rounds.csv" "$results/08_other/"
+cp "$folder/expected/07_test.csv" "$folder/expected/08_other.csv"
+check "  … beside this version" 0 "1 exact check holds, 0 fail."
+rm -r "$results/08_other" "$folder/expected/08_other.csv"
+mv "$folder/this_version.csv" "$results/07_test/summary.csv"
 printf 'case,round,slowest_step_ms,vs_baseline\nbase,0,100,1\n' >"$results/07_test/rounds.csv"
-check "lacking a column" 2 "launch"
+check "lacking a column" 2 "07_test/rounds.csv: no column 'launch' in the header line"
 check "  … at the gate" 0 "1 exact check holds, 0 fail." --gate
 rm "$results/07_test/rounds.csv"
 check "no rounds" 2 "07_test/rounds.csv is missing; run build/bin/07_test again"

@@ -55,7 +55,8 @@ def scale(rows, term, factor):
             continue
         added = (factor - 1) * number(row[column])
         row[column] = repr(factor * number(row[column]))
-        for whole in ("predicted_step_ms", "predicted_then_ms", f"predicted_{WHOLE.get(term)}_ms"):
+        wholes = ["predicted_step_ms", "predicted_then_ms"] + [f"predicted_{WHOLE[part]}_ms" for part in WHOLE if part == term]
+        for whole in wholes:
             if row.get(whole):
                 row[whole] = repr(number(row[whole]) + added)
 
@@ -106,6 +107,7 @@ def main():
     places = [("here", results), ("dedicated-cores", results / "platforms/dedicated-cores")]
     folders = [(place, table.parent) for place, at in places for table in sorted(at.glob("[0-9][0-9]_*/rounds.csv"))]
     found = {}  # for each lab and change: in which runs a claim is wrong, at any place
+    left_out = set()  # labs of which a place has too few rounds
     print("lab,place,rounds,term,factor,runs,runs_with_a_wrong_claim")
     for place, folder in folders:
         head, names, rows = read(folder / "rounds.csv")
@@ -113,6 +115,7 @@ def main():
         rounds = len({(row["launch"], row["round"]) for row in rows})
         if rounds < LEAST_ROUNDS:
             print(f"verdict_power.py: {folder} has only {rounds} rounds, and is left out", file=sys.stderr)
+            left_out.add(folder.name)
             continue
         changes = [("none", 1.0)] + [(term, by) for term in TERMS if matters(rows, term) for by in (factor, 1 / factor)]
         for term, by in changes:
@@ -131,7 +134,8 @@ def main():
             print(f"{folder.name},{place},{rounds},{term},{by:.3f},{runs},{sum(red)}", flush=True)
             found.setdefault((folder.name, term, by), []).append(red)
     for (lab, term, by), reds in sorted(found.items()):
-        print(f"{lab},both,,{term},{by:.3f},{runs},{sum(map(any, zip(*reds)))}")
+        if lab not in left_out:
+            print(f"{lab},both,,{term},{by:.3f},{runs},{sum(map(any, zip(*reds)))}")
 
 
 main()

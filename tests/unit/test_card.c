@@ -220,19 +220,44 @@ TEST(a_card_without_an_own_cost_is_short)
     }
 }
 
-/* The factor of the local step is not that of own costs, and one that stays has none. */
-TEST(own_costs_have_factors_of_their_own)
+/* Own costs follow local steps, and are means of the card and of what probes found of each. One that stays does neither. */
+TEST(own_costs_follow_local_steps_and_their_own_probes)
 {
     const struct card card = card_here();
     struct card_drift drift = { .local = 1.25, .transfer = 3 };
     struct card now = card_drifted(&card, drift);
-    for (int i = 0; i < 3; i++)
-        assert_relatively_near(card_cost(&now, own[i].name), own_values[i], 1e-12);
-    drift.own = (struct own_drift){ .factor = { 1.5, 2, 4 } };
-    now = card_drifted(&card, drift);
-    assert_relatively_near(card_cost(&now, "dispatch_s"), 1.5 * own_values[0], 1e-12);
-    assert_relatively_near(card_cost(&now, "triad_bytes_per_s"), own_values[1] / 2, 1e-12);
+    assert_relatively_near(card_cost(&now, "dispatch_s"), 1.25 * own_values[0], 1e-12);
+    assert_relatively_near(card_cost(&now, "triad_bytes_per_s"), own_values[1] / 1.25, 1e-12);
     assert_relatively_near(card_cost(&now, "disk_s"), own_values[2], 1e-12);
+    drift.own.at[0].seconds = 2e-7;
+    drift.own.at[1].seconds = 1e-10;
+    drift.own.at[0].weight = drift.own.at[1].weight = 0.5;
+    now = card_drifted(&card, drift);
+    assert_relatively_near(card_cost(&now, "dispatch_s"), 1.25 * (own_values[0] + 0.5 * 2e-7) / 1.5, 1e-12);
+    assert_relatively_near(card_cost(&now, "triad_bytes_per_s"), 1.5 / (1.25 * (1 / own_values[1] + 0.5e-10)), 1e-12);
+    assert_relatively_near(card_cost(&now, "disk_s"), own_values[2], 1e-12);
+}
+
+/* Collectives follow all-reduces. A cost that is a difference may be 0 or less, on the card or in a probe: noise. */
+TEST(own_collectives_and_differences_follow_too)
+{
+    static const struct own_cost list[] = { { "gather_s", OWN_COLLECTIVE, "", "", 1, 0, never, 0 },
+                                            { "nothing_s", OWN_SECONDS, "", "", 1, 0, never, 0 },
+                                            { "unknown_s", OWN_SECONDS, "", "", 1, 0, never, 0 },
+                                            { 0 } };
+    struct own_costs costs = { 0 };
+    own_costs_make_room(&costs, list);
+    costs.at[0].value = 4, costs.at[1].value = 0;
+    struct own_now now = { .at = { { 2, 1 }, { -6, 1 }, { 5, 1 } } };
+    struct own_costs then = costs;
+    own_costs_follow(&then, &now, (struct own_pace){ 2, 3 });
+    assert_relatively_near(then.at[0].value, 3 * (4 + 2) / 2.0, 1e-12);
+    assert_relatively_near(then.at[1].value, 2 * -6 / 2.0, 1e-12);
+    assert_true(isnan(then.at[2].value)); /* this machine cannot do it */
+    then = costs;
+    own_costs_follow(&then, &(struct own_now){ 0 }, (struct own_pace){ 2, 0 });
+    assert_relatively_near(then.at[0].value, 4, 1e-12);
+    assert_true(fabs(then.at[1].value) < 1e-12);
 }
 
 /* An earlier card, with only the local step measured again. */

@@ -256,7 +256,8 @@ static void disturb_every_second(void *times)
     by_others += (*(int *)times)++ % 2 == 0 ? 10 : 0;
 }
 
-/* A sweep makes a call again that others disturbed, if it is patient; what it came to is left out of the timeline, whose steps are checked. */
+/* A sweep makes a call again that others disturbed, if it is patient; what it came to is left out of the timeline, whose steps are
+ * checked. */
 TEST(a_patient_sweep_repeats_disturbed_calls)
 {
     enum { REPEATS = 3 };
@@ -410,24 +411,35 @@ TEST(own_probes_measure_what_they_have_time_for)
                                             { 0 } };
     struct own_costs costs = { 0 };
     own_costs_make_room(&costs, list);
-    for (int i = 0; i < costs.count; i++)
-        costs.at[i].value = 0.25;
     struct own_probe *probe = own_probe_open(list, world, (struct own_where){ 0 }, world_size(world));
-    struct own_drift drift[PROBES] = { 0 };
+    struct own_now now[PROBES] = { 0 };
     long_calls = calls = 0;
     for (int i = 0; i < PROBES; i++)
-        own_probe_measure(probe, &costs, &drift[i]);
+        own_probe_measure(probe, &costs, (struct own_pace){ 4, 1 }, &now[i]);
     own_probe_close(probe);
     assert_true(long_calls >= 1 && (card_is_brief() || (long_calls <= 3 && calls >= 2 && calls < PROBES)));
     double longs = 0, numbers = 0;
     for (int i = 0; i < PROBES; i++) {
-        longs += drift[i].factor[0] > 0;
-        numbers += drift[i].factor[1] > 0;
-        /* a unit takes 2 s, and 4 on the card */
-        assert_true(drift[i].factor[0] <= 0 || (drift[i].factor[0] > 0.4999 && drift[i].factor[0] < 0.5001));
-        assert_true(drift[i].factor[2] <= 0 && drift[i].factor[3] <= 0);
+        longs += now[i].at[0].weight;
+        numbers += now[i].at[1].weight;
+        /* 2 s at a pace of 4 */
+        assert_true(now[i].at[0].weight <= 0 || (now[i].at[0].seconds > 0.4999 && now[i].at[0].seconds < 0.5001));
+        assert_true(now[i].at[2].weight <= 0 && now[i].at[3].weight <= 0);
     }
     assert_true(world_rank(world) > 0 || (longs == long_calls && numbers == calls));
+}
+
+/* What a probe finds while local steps are disturbed tells nothing. */
+TEST(own_costs_without_a_pace_are_not_measured)
+{
+    static const struct own_cost list[] = { { "number_s", OWN_SECONDS, "", "", 1, 0, rank_number, 3 }, { 0 } };
+    struct own_costs costs = { 0 };
+    own_costs_make_room(&costs, list);
+    struct own_probe *probe = own_probe_open(list, world, (struct own_where){ 0 }, world_size(world));
+    struct own_now now = { 0 };
+    own_probe_measure(probe, &costs, (struct own_pace){ 0, 1 }, &now);
+    own_probe_close(probe);
+    assert_true(now.at[0].weight <= 0);
 }
 
 /* --- a host with less memory -------------------------------------------------------------------------------------- */

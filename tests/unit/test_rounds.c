@@ -193,31 +193,23 @@ TEST(a_part_that_was_not_measured_does_not_count)
     drift_close(&points);
 }
 
-static double own_factor(const struct drift_points *points, double at, int cost)
-{
-    return drift_at(points, at).own.factor[cost];
-}
-
-/* An own cost follows local steps; relative to them it has the mean of the card and of the probes that measured it. A probe two seconds
- * farther away counts less. */
-TEST(own_costs_follow_local_steps_and_their_own_probes)
+/* An own cost has the mean of the probes that measured it, whatever others did. A probe two seconds farther away counts less. */
+TEST(own_costs_are_means_of_their_own_probes)
 {
     struct drift_points points = { 0 };
-    struct card_drift drift = { .local = 2, .transfer = 1 };
-    assert_true(fabs(own_factor(&points, 5, 2) - 1) < 1e-12);
+    struct card_drift drift = { .local = 1, .transfer = 1 };
+    assert_true(drift_at(&points, 5).own.at[2].weight <= 0);
     drift_add(&points, 0, drift);
-    drift.own.factor[2] = 2 * 8;
+    drift.own.at[2].seconds = 1;
+    drift.own.at[2].weight = 1;
     drift_add(&points, 10, drift);
-    assert_true(fabs(own_factor(&points, 10, 2) - 2 * sqrt(8)) < 1e-9);
-    drift_add(&points, 11, (struct card_drift){ .local = 2, .transfer = 1 });
-    drift.own.factor[2] = 2;
+    drift_add(&points, 11, (struct card_drift){ .local = 1, .transfer = 1 });
+    drift.own.at[2].seconds = 4;
     drift_add(&points, 12, drift);
-    assert_true(fabs(own_factor(&points, 11, 2) - 2 * 2) < 1e-9); /* of 8, 1 and the card's 1 */
-    assert_true(fabs(own_factor(&points, 11, 1) - 2) < 1e-12);
-    const double early = own_factor(&points, -1e6, 2) / 2, late = own_factor(&points, 1e6, 2) / 2;
-    assert_true(early > 2.3 && early < 2.6 && late > 1.3 && late < 1.5);
-    drift_add(&points, 13, (struct card_drift){ .own.factor[1] = 3 }); /* local steps were disturbed */
-    assert_true(fabs(own_factor(&points, 13, 1) - 2) < 1e-12);
+    assert_true(fabs(drift_at(&points, 11).own.at[2].seconds - 2.5) < 1e-12);
+    assert_true(drift_at(&points, 11).own.at[2].weight > 0 && drift_at(&points, 11).own.at[1].weight <= 0);
+    const double early = drift_at(&points, -1e6).own.at[2].seconds, late = drift_at(&points, 1e6).own.at[2].seconds;
+    assert_true(early > 1.7 && early < 1.9 && fabs(early + late - 5) < 1e-9);
     drift_close(&points);
 }
 

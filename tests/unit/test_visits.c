@@ -69,8 +69,8 @@ TEST(a_disturbed_visit_is_repeated)
     for (int rank = 0; rank < RANKS; rank++)
         visit_of(&v, PLANNED, rank, 1)->took = 0; /* left out */
     assert_false(visits_lack(&v, 0));
-    /* Without the disturbed visit laps of the first shape take 11.6 ms. Those of the second take 29.6 in the mean, because its slow visit was
-     * not disturbed and counts. It gives its level to both, which are alike. */
+    /* Without the disturbed visit laps of the first shape take 11.6 ms. Those of the second take 29.6 in the mean, because its slow
+     * visit was not disturbed and counts. It gives its level to both, which are alike. */
     for (int shape = 0; shape < SHAPES; shape++)
         assert_relatively_near(lap_seconds(times_of_shape(&v, shape)), (11.6e-3 + 29.6e-3) / 2, 1e-9);
     visits_close(&v);

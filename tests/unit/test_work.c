@@ -56,8 +56,8 @@ TEST(costs_have_names)
     assert_false(work_is_cost("own_dispatch_s"));
 }
 
-/* A model of other sizes takes longer in proportion: 12 tensors of a block, 1 of the embedding, 2 of the classifier; 8 C^2 products for a token
- * and 2 C for a pair of tokens in each block. */
+/* A model of other sizes takes longer in proportion: 12 tensors of a block, 1 of the embedding, 2 of the classifier; 8 C^2 products for
+ * a token and 2 C for a pair of tokens in each block. */
 TEST(a_model_of_other_sizes_takes_longer)
 {
     struct workload w = published_transformer;

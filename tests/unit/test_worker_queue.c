@@ -1,5 +1,5 @@
-/* test_worker_queue.c: test the queue of loader workers on series worked out by hand, and on the step series that the post
- * "Profiling a PyTorch Training Job End to End" published: seven of its numbers set the parameters (platforms/gpu_post.h), the others are predicted. */
+/* test_worker_queue.c: test the queue of loader workers on series worked out by hand, and on the step series that the post "Profiling a
+ * PyTorch Training Job End to End" published: seven of its numbers set the parameters (platforms/gpu_post.h), the others are predicted. */
 #include "card/worker_queue.h"
 #include "platforms/gpu_post.h"
 #include "support/near.h"

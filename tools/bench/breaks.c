@@ -1,11 +1,11 @@
 /* breaks: measures how often the diagnosis of a hanging job is right: 50 mistakes that lab 09 makes on purpose, drawn by seed.
  *
- * Each is a job of its own: `09_ddp_inside --break WORD` with a drawn mistake, number of ranks, rank, step, and size of buckets. Its one line
- * is right if it names the mistake, the rank and the step; the launcher tells how long after the mistake it came. The same mistakes are then
- * made again by ranks that do not compare their calls (--watch-only): so only what hangs, or what MPI refuses, ends the job.
+ * Each is a job of its own: `09_ddp_inside --break WORD` with a drawn mistake, number of ranks, rank, step, and size of buckets. Its one
+ * line is right if it names the mistake, the rank and the step; the launcher tells how long after the mistake it came. The same mistakes
+ * are then made again by ranks that do not compare their calls (--watch-only): so only what hangs, or what MPI refuses, ends the job.
  *
- * Prints the confusion matrix and the seconds. breaks.csv has a row per job: `compared` (1 or 0), `seed`, `mistake`, `ranks`, `rank`, `step`,
- * `bucket_kb`; `diagnosed`, `right` (1 or 0), `seconds`. --rounds N: N mistakes. */
+ * Prints the confusion matrix and the seconds. breaks.csv has a row per job: `compared` (1 or 0), `seed`, `mistake`, `ranks`, `rank`,
+ * `step`, `bucket_kb`; `diagnosed`, `right` (1 or 0), `seconds`. --rounds N: N mistakes. */
 #include "bench.h"
 
 #include "base/csv.h"

@@ -1,5 +1,5 @@
-/* contest: cases of our labs in turns with the same cases in PyTorch (tools/bench/torch_labs.py), with the published settings: 12 steps, 2 of
- * them skipped, mean of the slowest rank.
+/* contest: cases of our labs in turns with the same cases in PyTorch (tools/bench/torch_labs.py), with the published settings: 12 steps,
+ * 2 of them skipped, mean of the slowest rank.
  *
  * The system's PyTorch takes part, and that of --torch beside it. Each takes part twice: as it is, and tuned by its environment:
  * with pages kept and, if its BLAS is OpenBLAS, with the kernel that our labs use. MKL, which the wheels for x86-64 contain, ignores

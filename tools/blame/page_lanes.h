@@ -1,5 +1,5 @@
-/* page_lanes: the typical step as SVG. Bars are placed in percent of the width and texts have the page's size, so a narrow page shortens the
- * bars and keeps the letters. */
+/* page_lanes: the typical step as SVG. Bars are placed in percent of the width and texts have the page's size, so a narrow page shortens
+ * the bars and keeps the letters. */
 #ifndef LOCKSTEP_PAGE_LANES_H
 #define LOCKSTEP_PAGE_LANES_H
 

@@ -6,9 +6,9 @@
  *     RESULTS/NN_name/                             here: measured on this machine
  *     RESULTS/platforms/dedicated-cores/NN_name/   simulated: every rank has its own core
  *     RESULTS/platforms/blog/NN_name/              simulated: the blog's machine; shown, never judged
- * With --platform NAME, RESULTS/platforms/NAME/ is the only place, and it is judged.
- * A row of expected/NN_name.csv is one claim; a row of expected/every_lab.csv is one about each lab, unless a claim of the lab has its id.
- * It is judged for each judged place that has results, from that place alone:
+ * With --platform NAME, RESULTS/platforms/NAME/ is the only place, and it is judged. A row of expected/NN_name.csv is one claim; a row
+ * of expected/every_lab.csv is one about each lab, unless a claim of the lab has its id. It is judged for each judged place that has
+ * results, from that place alone:
  *     id         name of the claim, used once
  *     case       row of summary.csv; * means every row, each for itself
  *                all, all but CASE CASE: one claim about all rows together (or without these). In each round quantity and value are
@@ -42,17 +42,18 @@
  *     disturbed           other programs or the virtual machine's host had a core: no undisturbed round is left; or the claim
  *                         would be wrong, but more than a quarter of its rounds were disturbed, or the machine's speed changed by
  *                         more than a factor of 1.5 during the run
- * Only undisturbed rounds count. Everything below 0.0001 % is rounding of the tables.
+ * Only undisturbed rounds count. Everything below 0.0001 % is rounding of the tables. Tables of another version (the line
+ * `# lockstep:`) are left out, with a warning.
  *
- * Print one table per lab, a row per case and one for all together: step of the slowest rank in milliseconds, published and for each place, then the worst
- * verdict on the row's claims. Judged places show the mean over undisturbed rounds. A number appears only if its ranks and
- * batch_size equal those of the first judged place that has the case. Below the table: each claim that fails or is wrong, with its
- * place; each example, for the first judged place. At the end one sentence counts the verdicts.
+ * Print one table per lab, a row per case and one for all together: step of the slowest rank in milliseconds, published and for each
+ * place, then the worst verdict on the row's claims. Judged places show the mean over undisturbed rounds. A number appears only if its
+ * ranks and batch_size equal those of the first judged place that has the case. Below the table: each claim that fails or is wrong, with
+ * its place; each example, for the first judged place. At the end one sentence counts the verdicts.
  *
- * --tables also writes RESULTS/closing.csv, with the rows of the printed tables, and RESULTS/claims.csv, a row per claim, case and place.
- * --only shows one lab. All labs are judged nevertheless, and verdicts are the same: they depend on the number of tests.
- * --undecided prints only "NAME PLACE MORE_ROUNDS…" for each lab and place where further rounds may decide claims, or would let a claim about
- * all rows notice a term that is off by a fifth: how many rounds each of these claims needs, in rising order.
+ * --tables also writes RESULTS/closing.csv, with the rows of the printed tables, and RESULTS/claims.csv, a row per claim, case and
+ * place. --only shows one lab. All labs are judged nevertheless, and verdicts are the same: they depend on the number of tests.
+ * --undecided prints only "NAME PLACE MORE_ROUNDS…" for each lab and place where further rounds may decide claims, or would let a claim
+ * about all rows notice a term that is off by a fifth: how many rounds each of these claims needs, in rising order.
  *
  * Exit status: 0 all claims that must hold do, 1 one of them fails, 2 nothing could be judged. A wrong claim about time leaves the
  * status at 0: it may be a discovery about the machine. */
@@ -146,13 +147,18 @@ static void name_sources(struct labs *labs, const char *platform)
     labs->sources[DEDICATED] = (struct source){ labs->folder, platform, { platform, "(simulated)" }, 17, NULL };
 }
 
-/* True if this version wrote the table, or if the table does not tell. */
-static bool is_of_this_version(const struct csv_table *table)
+/* True if the table tells that another version wrote it, which may have other columns. */
+static bool is_of_another_version(const char *path)
 {
-    char *version = csv_comment(table, "lockstep", 0);
-    const bool is_this = !version || strcmp(version, TABLES_VERSION) == 0;
+    struct csv_table table;
+    char why[256];
+    if (!csv_read(path, &table, why, sizeof why))
+        return false; /* csv_open() says why */
+    char *version = csv_comment(&table, "lockstep", 0);
+    const bool is_another = version && strcmp(version, TABLES_VERSION) != 0;
     free(version);
-    return is_this;
+    csv_free(&table);
+    return is_another;
 }
 
 /* Read the tables of a place, unless another version wrote them. Claims about time need its rounds. */
@@ -160,15 +166,12 @@ static void open_place(struct place *place, const char *folder, const char *name
 {
     static const char *const columns[] = { "case", "ranks", "batch_size", "oversubscribed", "slowest_step_ms", NULL };
     char *summary = memory_text("%s/summary.csv", folder), *rounds = memory_text("%s/rounds.csv", folder);
-    place->is_there = access(summary, F_OK) == 0;
+    const bool was_measured = access(summary, F_OK) == 0, is_stale = was_measured && is_of_another_version(summary);
+    if (is_stale)
+        warn("another version of Lockstep wrote %s; it is left out until it is measured again", folder);
+    place->is_there = was_measured && !is_stale;
     if (place->is_there)
         place->summary = csv_open(summary, columns);
-    if (place->is_there && !is_of_this_version(&place->summary)) {
-        warn("another version of Lockstep measured %s; its claims are not tested until build/bin/%s runs again", folder,
-             name);
-        csv_free(&place->summary);
-        *place = (struct place){ 0 };
-    }
     if (place->is_there && has_rounds)
         place->rounds = rounds_open(rounds, name);
     free(summary);

@@ -68,8 +68,8 @@ char *judgement_distance(const struct judgement *j);
 /* Return the name of the case, or of all. */
 const char *judgement_case(const struct place *place, const struct judgement *j);
 
-/* Return the worst verdict on the claims about a row of summary.csv, or about all (ROW_ALL); VERDICTS if there is none. Set `phrase`, in new memory, to the
- * verdict in a few words. */
+/* Return the worst verdict on the claims about a row of summary.csv, or about all (ROW_ALL); VERDICTS if there is none. Set `phrase`, in
+ * new memory, to the verdict in a few words. */
 enum verdict judgement_row(const struct place *place, int row, char **phrase);
 
 /* Return the worse of two verdicts; VERDICTS is none. */
@@ -84,8 +84,8 @@ struct closing {
     char *details;        /* the verdict in a few words, by place if places differ */
 };
 
-/* Set `rows` to a row per case and size that was run at a judged place, and one for the claims about all cases; the first such place leads the row. Return their
- * number. Release with closing_close(). */
+/* Set `rows` to a row per case and size that was run at a judged place, and one for the claims about all cases; the first such place
+ * leads the row. Return their number. Release with closing_close(). */
 int closing_open(struct closing **rows, const struct lab *lab);
 void closing_close(struct closing *rows, int count);
 

@@ -4,8 +4,8 @@
 
 #include "verdict.h"
 
-/* Numbers of verdicts. `once`: of those too noisy, how many were measured in one round only, which shows no noise. `terms`: claims about all
- * cases; `noticed` of these would be wrong if their term were off by a fifth. */
+/* Numbers of verdicts. `once`: of those too noisy, how many were measured in one round only, which shows no noise. `terms`: claims about
+ * all cases; `noticed` of these would be wrong if their term were off by a fifth. */
 struct verdict_counts {
     int of[VERDICTS], once, terms, noticed;
 };
