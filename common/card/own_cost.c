@@ -235,9 +235,10 @@ double own_pace_of(enum own_cost_kind kind, struct own_pace pace)
 }
 
 /* The card, whose values are means of several turns, weighs as much as the nearest probe, which measures a cost once and briefly. So a
- * launch with few probes of a cost follows them half-way; the error of the card, which all its rounds share, stays by half. Six launches of
- * lab 07 on an unsteady Intel Xeon (2026-11-30): by probes alone, not relative to the pace, steps were off by 12, 14 and 11 % (simulated,
- * one and two real ranks, root mean square of 180 rounds each), in this way by 6, 11 and 10 %. Steps of labs 03 and 10 were off as much as before. */
+ * launch with few probes of a cost follows them half-way; the error of the card, which all its rounds share, stays by half. Six launches
+ * of lab 07 on an unsteady Intel Xeon (2026-11-30): by probes alone, not relative to the pace, steps were off by 12, 14 and 11 %
+ * (simulated, one and two real ranks, root mean square of 180 rounds each), in this way by 6, 11 and 10 %. Steps of labs 03 and 10 were
+ * off as much as before. */
 static const double CARD_WEIGHT = 1;
 
 void own_costs_follow(struct own_costs *costs, const struct own_now *now, struct own_pace pace)
