@@ -316,19 +316,21 @@ int judge_count_tests(const struct place *place)
     return count;
 }
 
-/* Change the verdict to DISTURBED where other programs, the host or a change of speed may have caused it. */
-static void excuse(const struct place *place, struct judgement *j)
+/* Wider changes of the machine's speed excuse wrong claims. */
+static const double WIDEST_DRIFT = 1.5;
+
+/* Change the verdict to DISTURBED where other programs, the host or a change of speed may have caused it. `drift`: rounds_drift(). */
+static void excuse(const struct place *place, struct judgement *j, double drift)
 {
-    static const double WIDEST_DRIFT = 1.5, LARGEST_SHARE = 0.25;
+    static const double LARGEST_SHARE = 0.25;
     const bool is_wrong = j->verdict == WRONG;
-    const double drift = is_wrong ? rounds_drift(&place->rounds) : 1;
     const int launch = place->rounds.count / place->rounds.launches; /* rounds that one more launch brings */
     if (j->verdict == DISTURBED || (is_wrong && j->disturbed_share > LARGEST_SHARE)) {
         j->verdict = DISTURBED;
         j->more_rounds = launch;
         snprintf(j->reason, sizeof j->reason, "other programs or the virtual machine's host had %.0f %% of the core",
                  100 * j->taken_share);
-    } else if (drift > WIDEST_DRIFT) {
+    } else if (is_wrong && drift > WIDEST_DRIFT) {
         j->verdict = DISTURBED;
         j->drift = drift;
         snprintf(j->reason, sizeof j->reason, "the machine's speed changed by a factor of %.1f", drift);
@@ -365,6 +367,7 @@ void judge_decide(struct place *place, int tests)
     struct noise *noises = memory_new((size_t)count + 1, sizeof *noises), *noise = noises;
     verdict_noise(noises, all, count);
     struct quantiles quantiles = { .tests = tests };
+    const double drift = count > 0 ? rounds_drift(&place->rounds) : 1;
     for (int i = 0; i < place->count; i++) {
         struct judgement *j = &place->judgements[i];
         if (j->evidence.rounds > 0) {
@@ -373,11 +376,13 @@ void judge_decide(struct place *place, int tests)
                 give_reason(place, j, *noise, &quantiles);
             if (claim_is_together(&j->claim) && j->verdict != WRONG)
                 j->rounds_to_notice =
-                    rounds_of_lab(place, j, verdict_rounds_to_notice(&j->evidence, *noise, &quantiles));
+                    rounds_of_lab(place, j,
+                                  drift > WIDEST_DRIFT ? VERDICT_ROUNDS_MOST + 1
+                                                       : verdict_rounds_to_notice(&j->evidence, *noise, &quantiles));
             noise++;
         }
         if (j->verdict == DISTURBED || j->evidence.rounds > 0)
-            excuse(place, j);
+            excuse(place, j, drift);
     }
     free(noises);
     free(all);

@@ -119,21 +119,34 @@ int rounds_blamed(const struct rounds *rounds, const char *name, const char *usu
     return blamed;
 }
 
+/* Share of the rounds that are left out at either end. */
+static const double LEFT_OUT = 0.125;
+
+/* Return the mean local_drift of a round's undisturbed cases; 0 if unknown. */
+static double drift_of_round(const struct rounds *rounds, int round)
+{
+    double sum = 0;
+    int cases = 0;
+    for (int row = 0; row < rounds->table.rows; row++) {
+        const double drift = csv_value(&rounds->table, row, "local_drift");
+        if (rounds->of_row[row] != round || !(drift > 0) || csv_value(&rounds->table, row, "is_disturbed") > 0)
+            continue;
+        sum += log(drift);
+        cases++;
+    }
+    return cases ? exp(sum / cases) : 0;
+}
+
 double rounds_drift(const struct rounds *rounds)
 {
-    double least = INFINITY, most = 0;
+    double *drift = memory_new((size_t)rounds->count + 1, sizeof *drift);
+    int count = 0;
     for (int round = 0; round < rounds->count; round++) {
-        double sum = 0;
-        int cases = 0;
-        for (int row = 0; row < rounds->table.rows; row++) {
-            const double drift = csv_value(&rounds->table, row, "local_drift");
-            if (rounds->of_row[row] != round || !(drift > 0) || csv_value(&rounds->table, row, "is_disturbed") > 0)
-                continue;
-            sum += log(drift);
-            cases++;
-        }
-        least = cases ? fmin(least, exp(sum / cases)) : least;
-        most = cases ? fmax(most, exp(sum / cases)) : most;
+        drift[count] = drift_of_round(rounds, round);
+        count += drift[count] > 0;
     }
-    return most > 0 ? most / least : 1;
+    const double changed =
+        count > 0 ? stats_quantile(drift, count, 1 - LEFT_OUT) / stats_quantile(drift, count, LEFT_OUT) : 1;
+    free(drift);
+    return changed;
 }
