@@ -41,7 +41,7 @@
  *     too noisy to tell   neither; with the number of further rounds that would decide
  *     disturbed           other programs or the virtual machine's host had a core: no undisturbed round is left; or the claim
  *                         would be wrong, but more than a quarter of its rounds were disturbed, or the machine's speed changed by
- *                         more than a factor of 1.5 within the middle three quarters of the lab's rounds
+ *                         more than a factor of 1.5 during the launches, in the middle three quarters of the lab's rounds
  * Only undisturbed rounds count. Everything below 0.0001 % is rounding of the tables. Tables of another version (the line
  * `# lockstep:`) are left out, with a warning.
  *

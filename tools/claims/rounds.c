@@ -119,34 +119,55 @@ int rounds_blamed(const struct rounds *rounds, const char *name, const char *usu
     return blamed;
 }
 
-/* Share of the rounds that are left out at either end. */
-static const double LEFT_OUT = 0.125;
+/* Speed of the machine in a round: the mean logarithm of local_drift over its undisturbed cases; NaN if unknown. */
+struct speed {
+    double logarithm;
+    int launch;
+};
 
-/* Return the mean local_drift of a round's undisturbed cases; 0 if unknown. */
-static double drift_of_round(const struct rounds *rounds, int round)
+static struct speed speed_in(const struct rounds *rounds, int round)
 {
-    double sum = 0;
+    struct speed speed = { 0 };
     int cases = 0;
     for (int row = 0; row < rounds->table.rows; row++) {
         const double drift = csv_value(&rounds->table, row, "local_drift");
         if (rounds->of_row[row] != round || !(drift > 0) || csv_value(&rounds->table, row, "is_disturbed") > 0)
             continue;
-        sum += log(drift);
+        speed.launch = (int)csv_value(&rounds->table, row, "launch");
+        speed.logarithm += log(drift);
         cases++;
     }
-    return cases ? exp(sum / cases) : 0;
+    speed.logarithm = cases > 0 ? speed.logarithm / cases : (double)NAN;
+    return speed;
+}
+
+static double mean_in_launch(const struct speed *speed, int count, int launch)
+{
+    double sum = 0;
+    int rounds = 0;
+    for (int i = 0; i < count; i++)
+        if (speed[i].launch == launch) {
+            sum += speed[i].logarithm;
+            rounds++;
+        }
+    return sum / rounds;
 }
 
 double rounds_drift(const struct rounds *rounds)
 {
-    double *drift = memory_new((size_t)rounds->count + 1, sizeof *drift);
+    static const double left_out = 0.125; /* at either end */
+    struct speed *speed = memory_new((size_t)rounds->count + 1, sizeof *speed);
+    double *relative = memory_new((size_t)rounds->count + 1, sizeof *relative);
     int count = 0;
     for (int round = 0; round < rounds->count; round++) {
-        drift[count] = drift_of_round(rounds, round);
-        count += drift[count] > 0;
+        speed[count] = speed_in(rounds, round);
+        count += !isnan(speed[count].logarithm);
     }
+    for (int i = 0; i < count; i++)
+        relative[i] = speed[i].logarithm - mean_in_launch(speed, count, speed[i].launch);
     const double changed =
-        count > 0 ? stats_quantile(drift, count, 1 - LEFT_OUT) / stats_quantile(drift, count, LEFT_OUT) : 1;
-    free(drift);
+        count > 0 ? exp(stats_quantile(relative, count, 1 - left_out) - stats_quantile(relative, count, left_out)) : 1;
+    free(relative);
+    free(speed);
     return changed;
 }

@@ -29,9 +29,10 @@ double rounds_mean(const struct rounds *rounds, const char *name, const char *co
  * if none stands out. `usual`: case without a fault. */
 int rounds_blamed(const struct rounds *rounds, const char *name, const char *usual, int ranks);
 
-/* Return by what factor the machine's speed changed within the middle three quarters of the rounds: the largest local_drift over the
- * smallest, of each round the mean over its undisturbed cases. 1 if unknown. The extremes of all rounds would grow with their
- * number: in 30 minutes on an unsteady machine they differed by 1.5 and more at a third of the labs and places (2026-11-30). */
+/* Return by what factor the machine's speed changed during the launches: the largest local_drift over the smallest, of each round the
+ * mean over its undisturbed cases, relative to its launch, in the middle three quarters of all rounds. 1 if unknown. Launches have cards
+ * of their own, of which drift is relative: in a run of half an hour one card was a third slower than the others, and its rounds were
+ * that much faster than it. And the extremes of all rounds grow with their number. */
 double rounds_drift(const struct rounds *rounds);
 
 #endif
