@@ -66,8 +66,8 @@ def matters(rows, term):
 
 
 def resample(rows, draw):
-    """Return as many rounds, drawn with replacement, renumbered. Cases that were measured in one or two rounds stay as they are: drawn twice,
-    one round would look like no noise."""
+    """Return as many rounds, drawn with replacement, renumbered; each is of its launch, whose card it is predicted from. Cases that were
+    measured in one or two rounds stay as they are: drawn twice, one round would look like no noise."""
     times = collections.Counter(row["case"] for row in rows)
     rounds = {}
     for row in rows:
@@ -75,7 +75,7 @@ def resample(rows, draw):
     often = [[row for row in group if times[row["case"]] > 2] for group in rounds.values()]
     seldom = [[row for row in group if times[row["case"]] <= 2] for group in rounds.values()]
     drawn = [draw.choice(often) + few for few in seldom]
-    return [{**row, "launch": "0", "round": str(i)} for i, group in enumerate(drawn) for row in group]
+    return [{**row, "launch": group[0]["launch"], "round": str(i)} for i, group in enumerate(drawn) for row in group]
 
 
 def copy_tables(folders, results, scratch):
