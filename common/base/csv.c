@@ -239,10 +239,15 @@ struct csv_table csv_open(const char *path, const char *const *columns)
     char why[320];
     if (!csv_read(path, &table, why, sizeof why))
         die(STATUS_USAGE, "%s", why);
-    for (; *columns; columns++)
-        if (csv_column(&table, *columns) < 0)
-            die(STATUS_USAGE, "%s: no column '%s' in the header line", path, *columns);
+    csv_require(&table, path, columns);
     return table;
+}
+
+void csv_require(const struct csv_table *table, const char *path, const char *const *columns)
+{
+    for (; *columns; columns++)
+        if (csv_column(table, *columns) < 0)
+            die(STATUS_USAGE, "%s: no column '%s' in the header line", path, *columns);
 }
 
 struct csv_table csv_open_in(const char *folder, const char *name, const char *const *columns)

@@ -47,7 +47,9 @@ void csv_free(struct csv_table *table);
 
 /* Read a table that must exist and have these columns (a NULL-terminated list); otherwise end the program with STATUS_USAGE. */
 struct csv_table csv_open(const char *path, const char *const *columns);
-/* Read a table of this folder likewise. */
+/* End the program likewise unless a table of this path has these columns. */
+void csv_require(const struct csv_table *table, const char *path, const char *const *columns);
+/* Read a table of this folder like csv_open(). */
 struct csv_table csv_open_in(const char *folder, const char *name, const char *const *columns);
 /* Read like csv_open(), but a missing file gives no rows and nothing to free. */
 struct csv_table csv_open_if_there(const char *path, const char *const *columns);

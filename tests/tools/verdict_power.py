@@ -55,7 +55,9 @@ def scale(rows, term, factor):
             continue
         added = (factor - 1) * number(row[column])
         row[column] = repr(factor * number(row[column]))
-        wholes = ["predicted_step_ms", "predicted_then_ms"] + [f"predicted_{WHOLE[part]}_ms" for part in WHOLE if part == term]
+        wholes = ["predicted_step_ms", "predicted_then_ms"]
+        if term in WHOLE:
+            wholes.append(f"predicted_{WHOLE[term]}_ms")
         for whole in wholes:
             if row.get(whole):
                 row[whole] = repr(number(row[whole]) + added)

@@ -148,30 +148,30 @@ static void name_sources(struct labs *labs, const char *platform)
 }
 
 /* True if the table tells that another version wrote it, which may have other columns. */
-static bool is_of_another_version(const char *path)
+static bool is_of_another_version(const struct csv_table *table)
 {
-    struct csv_table table;
-    char why[256];
-    if (!csv_read(path, &table, why, sizeof why))
-        return false; /* csv_open() says why */
-    char *version = csv_comment(&table, "lockstep", 0);
+    char *version = csv_comment(table, "lockstep", 0);
     const bool is_another = version && strcmp(version, TABLES_VERSION) != 0;
     free(version);
-    csv_free(&table);
     return is_another;
 }
 
 /* Read the tables of a place, unless another version wrote them. Claims about time need its rounds. */
 static void open_place(struct place *place, const char *folder, const char *name, bool has_rounds)
 {
-    static const char *const columns[] = { "case", "ranks", "batch_size", "oversubscribed", "slowest_step_ms", NULL };
+    static const char *const columns[] = { "case", "ranks", "batch_size", "oversubscribed", "slowest_step_ms", NULL },
+                             *const any[] = { NULL };
     char *summary = memory_text("%s/summary.csv", folder), *rounds = memory_text("%s/rounds.csv", folder);
-    const bool was_measured = access(summary, F_OK) == 0, is_stale = was_measured && is_of_another_version(summary);
-    if (is_stale)
-        warn("another version of Lockstep wrote %s; it is left out until it is measured again", folder);
-    place->is_there = was_measured && !is_stale;
+    place->is_there = access(summary, F_OK) == 0;
     if (place->is_there)
-        place->summary = csv_open(summary, columns);
+        place->summary = csv_open(summary, any);
+    if (is_of_another_version(&place->summary)) {
+        warn("another version of Lockstep wrote %s; it is left out until it is measured again", folder);
+        csv_free(&place->summary);
+        *place = (struct place){ 0 };
+    }
+    if (place->is_there)
+        csv_require(&place->summary, summary, columns);
     if (place->is_there && has_rounds)
         place->rounds = rounds_open(rounds, name);
     free(summary);

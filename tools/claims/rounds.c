@@ -119,38 +119,23 @@ int rounds_blamed(const struct rounds *rounds, const char *name, const char *usu
     return blamed;
 }
 
-/* Speed of the machine in a round: the mean logarithm of local_drift over its undisturbed cases; NaN if unknown. */
+/* Speed of the machine in a round: logarithms of local_drift, summed over its undisturbed cases. */
 struct speed {
-    double logarithm;
+    double sum;
+    int cases; /* 0: unknown */
     int launch;
 };
 
-static struct speed speed_in(const struct rounds *rounds, int round)
-{
-    struct speed speed = { 0 };
-    int cases = 0;
-    for (int row = 0; row < rounds->table.rows; row++) {
-        const double drift = csv_value(&rounds->table, row, "local_drift");
-        if (rounds->of_row[row] != round || !(drift > 0) || csv_value(&rounds->table, row, "is_disturbed") > 0)
-            continue;
-        speed.launch = (int)csv_value(&rounds->table, row, "launch");
-        speed.logarithm += log(drift);
-        cases++;
-    }
-    speed.logarithm = cases > 0 ? speed.logarithm / cases : (double)NAN;
-    return speed;
-}
-
-static double mean_in_launch(const struct speed *speed, int count, int launch)
+static double mean_in_launch(const struct speed *speed, int rounds, int launch)
 {
     double sum = 0;
-    int rounds = 0;
-    for (int i = 0; i < count; i++)
-        if (speed[i].launch == launch) {
-            sum += speed[i].logarithm;
-            rounds++;
+    int known = 0;
+    for (int round = 0; round < rounds; round++)
+        if (speed[round].cases > 0 && speed[round].launch == launch) {
+            sum += speed[round].sum / speed[round].cases;
+            known++;
         }
-    return sum / rounds;
+    return sum / known;
 }
 
 double rounds_drift(const struct rounds *rounds)
@@ -159,12 +144,19 @@ double rounds_drift(const struct rounds *rounds)
     struct speed *speed = memory_new((size_t)rounds->count + 1, sizeof *speed);
     double *relative = memory_new((size_t)rounds->count + 1, sizeof *relative);
     int count = 0;
-    for (int round = 0; round < rounds->count; round++) {
-        speed[count] = speed_in(rounds, round);
-        count += !isnan(speed[count].logarithm);
+    for (int row = 0; row < rounds->table.rows; row++) {
+        const double drift = csv_value(&rounds->table, row, "local_drift");
+        if (!(drift > 0) || csv_value(&rounds->table, row, "is_disturbed") > 0)
+            continue;
+        struct speed *s = &speed[rounds->of_row[row]];
+        s->launch = (int)csv_value(&rounds->table, row, "launch");
+        s->sum += log(drift);
+        s->cases++;
     }
-    for (int i = 0; i < count; i++)
-        relative[i] = speed[i].logarithm - mean_in_launch(speed, count, speed[i].launch);
+    for (int round = 0; round < rounds->count; round++)
+        if (speed[round].cases > 0)
+            relative[count++] =
+                speed[round].sum / speed[round].cases - mean_in_launch(speed, rounds->count, speed[round].launch);
     const double changed =
         count > 0 ? exp(stats_quantile(relative, count, 1 - left_out) - stats_quantile(relative, count, left_out)) : 1;
     free(relative);
