@@ -1,6 +1,7 @@
 #include "judge.h"
 
 #include "base/memory.h"
+#include "base/stats.h"
 #include "needs.h"
 
 #include <math.h>
@@ -74,7 +75,7 @@ static void free_series(struct series *series)
     free(series->v);
 }
 
-/* A part of a step is large from this share of it on: a term that is a tenth of the step, even if the formula has a third too little. */
+/* A part of a step is large from this share of it on: a term that is a tenth of the step, even if the formula has two thirds too little. */
 static const double LARGE_SHARE = 1.0 / 15;
 
 static bool is_large(const struct csv_table *summary, int row, double ms)
@@ -82,9 +83,10 @@ static bool is_large(const struct csv_table *summary, int row, double ms)
     return ms >= LARGE_SHARE * csv_value(summary, row, "predicted_then_ms");
 }
 
-/* Claims of similar noise: about whole steps; about large parts of a step, and about small ones, of which noise is a larger share; likewise
- * about parts of all cases together, where noise is smaller, of which ranks do some alone, others in collectives. */
-enum pool { OF_STEPS, OF_PARTS, OF_SMALL_PARTS, OF_ALL_ALONE, OF_ALL_COLLECTIVES };
+/* Claims of similar noise: about whole steps; about large parts of a step, and about small ones, of which noise is a larger share; about
+ * parts of all cases together, where noise is smaller: of what ranks do alone; of waits, which may be nothing but noise; of transfers,
+ * which on simulated cores have hardly any. */
+enum pool { OF_STEPS, OF_PARTS, OF_SMALL_PARTS, OF_ALL_ALONE, OF_ALL_WAITS, OF_ALL_TRANSFERS };
 
 static bool reads_any(const struct claim *claim, const char *const *columns)
 {
@@ -98,12 +100,12 @@ static bool reads_any(const struct claim *claim, const char *const *columns)
  * together. */
 static enum pool pool_of(const struct claim *claim, double quantity, const struct csv_table *summary, int row)
 {
-    static const char *const alone[] = { "data_ms", "local_ms", "update_ms", "host_ms", NULL }, *const collectives[] = {
-        "wait_ms", "transfer_ms", "exposed_ms", "rank_skew_ms", NULL
-    };
+    static const char *const alone[] = { "data_ms", "local_ms", "update_ms", "host_ms", NULL },
+                             *const waits[] = { "wait_ms", NULL },
+                             *const collectives[] = { "wait_ms", "transfer_ms", "exposed_ms", "rank_skew_ms", NULL };
     const bool reads_collectives = reads_any(claim, collectives);
     if (claim_is_together(claim))
-        return reads_collectives ? OF_ALL_COLLECTIVES : OF_ALL_ALONE;
+        return reads_any(claim, waits) ? OF_ALL_WAITS : reads_collectives ? OF_ALL_TRANSFERS : OF_ALL_ALONE;
     if (!reads_collectives && !reads_any(claim, alone))
         return OF_STEPS;
     return is_large(summary, row, fabs(quantity)) ? OF_PARTS : OF_SMALL_PARTS;
@@ -214,24 +216,31 @@ static struct judgement judge(const struct lab *lab, int at, const struct claim_
 
 /* --- all cases together ------------------------------------------------------------------------------------------ */
 
-/* Share of the step from which a quantity counts by itself: noise must lift a term by half from LARGE_SHARE to choose its row. */
-static const double LARGE_MEASURED_SHARE = 0.1;
+/* Share of the step from which a term counts that only the formula has, or only the measurement: noise must lift a term by half from
+ * LARGE_SHARE to choose its row. */
+static const double LARGE_ALONE = 0.1;
 
-/* True if the quantity has that share of the measured step, in the mean over undisturbed rounds. */
-static bool is_measured_large(const struct place *place, const struct claim *claim, int row)
+/* True if the term is a large part of the step, in the mean over undisturbed rounds. It is as large as the mean of what was measured and
+ * what was predicted. Rows chosen by one of these alone would be those whose noise made it large, and the other would seem too small.
+ * `newest`: what the newest launch predicts, which decides if there is no such round. */
+static bool is_large_part(const struct place *place, const struct claim *claim, int row, double newest)
 {
-    struct claim of_step = *claim;
-    of_step.value = "slowest_step_ms";
-    struct series series = read_rounds(place, &of_step, (struct rows){ 1, &row });
-    double more = 0;
-    for (int round = 0; round < series.count; round++)
-        more += series.q[round] - LARGE_MEASURED_SHARE * series.v[round];
-    free_series(&series);
-    return series.count > 0 && more >= 0;
+    struct claim steps_of = *claim;
+    steps_of.quantity = "slowest_step_ms";
+    steps_of.value = "predicted_then_ms";
+    const struct rows rows = { 1, &row };
+    struct series term = read_rounds(place, claim, rows), steps = read_rounds(place, &steps_of, rows);
+    const bool has_rounds = term.count > 0 && steps.count > 0;
+    const double measured = has_rounds ? stats_mean(term.q, term.count) / stats_mean(steps.q, steps.count) : 0,
+                 predicted = has_rounds ? stats_mean(term.v, term.count) / stats_mean(steps.v, steps.count) : 0;
+    free_series(&term);
+    free_series(&steps);
+    if (!has_rounds)
+        return is_large(&place->summary, row, newest);
+    return (measured + predicted) / 2 >= LARGE_SHARE || measured >= LARGE_ALONE || predicted >= LARGE_ALONE;
 }
 
-/* True if a row on which the claim can be tested counts: the value is large, or the formula has too little of the term. Modelled machines
- * may lack a prediction. */
+/* True if a row on which the claim can be tested counts. Modelled machines may lack a prediction. */
 static bool belongs(const struct lab *lab, int at, const struct claim_file *file, int claim_row, int row)
 {
     const struct place *place = &lab->places[at];
@@ -241,8 +250,7 @@ static bool belongs(const struct lab *lab, int at, const struct claim_file *file
     expression_values(&reading, claim.quantity, claim.value, &q, &v);
     check_reading(&reading, lab, at, file, claim_row);
     const bool is_predicted = isfinite(csv_value(&place->summary, row, "predicted_then_ms"));
-    return reading.trouble == NO_TROUBLE && is_predicted &&
-           ((v > 0 && is_large(&place->summary, row, v)) || is_measured_large(place, &claim, row));
+    return reading.trouble == NO_TROUBLE && is_predicted && is_large_part(place, &claim, row, v);
 }
 
 static struct judgement judge_together(const struct lab *lab, int at, const struct claim_file *file, int claim_row)
