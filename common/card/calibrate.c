@@ -96,10 +96,10 @@ static void choose_batch(void *argument)
     shape_bench_fetch(bench->shapes);
 }
 
-static void run_pass(void *argument)
+static void train_until_sum(void *argument)
 {
     struct bench *bench = argument;
-    shape_bench_passes(bench->shapes);
+    shape_bench_between_sums(bench->shapes);
 }
 
 /* all: give every rank the card of rank 0. The reference and the brief sleeps of a modelled machine are empty, and would take simulated
@@ -144,7 +144,7 @@ static void measure_transfer(struct card *card, struct bench *bench, const struc
     probe_close(probe);
 }
 
-/* all: add what the card lacks. Each real collective follows a real backward, so that caches and arrival are as in training.
+/* all: add what the card lacks. Between real collectives ranks train, so that caches and arrivals are as in a step.
  * Simulated collectives depend on neither. Then all ranks have the whole card. */
 static struct check_failures measure_uses(struct card *card, struct bench *bench, struct world *world,
                                           const struct card_uses *uses)
@@ -152,7 +152,7 @@ static struct check_failures measure_uses(struct card *card, struct bench *bench
     const bool is_real = !world_is_simulated();
     const struct collective_setting setting = { .gradient_bytes = workload_gradient_bytes(bench->workload),
                                                 .prepare = choose_batch,
-                                                .between = is_real ? run_pass : NULL,
+                                                .between = is_real ? train_until_sum : NULL,
                                                 .argument = bench,
                                                 .gradients =
                                                     is_real ? shape_bench_trainer(bench->shapes)->gradients : NULL };

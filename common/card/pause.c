@@ -55,7 +55,7 @@ static void pause_and_pass(void *argument)
 {
     const struct paused_steps *steps = argument;
     rest(steps->pause);
-    shape_bench_passes(steps->where->steps);
+    shape_bench_between_sums(steps->where->steps);
 }
 
 /* Return the mean seconds of all-reduces of the gradients after a pause and a pass, on the first rank; 0 on the others. */

@@ -35,11 +35,11 @@ struct probe {
     struct sums gradients, larger;
 };
 
-/* Train until the gradients are ready, so that caches and arrivals are as in a step. */
-static void pass(void *argument)
+/* Train on until the next gradients are ready, so that caches and arrivals are as in a step. */
+static void train_until_sum(void *argument)
 {
     struct probe *p = argument;
-    shape_bench_passes(p->bench);
+    shape_bench_between_sums(p->bench);
 }
 
 /* all: return how many all-reduces are measured at a time, by the card of rank 0. */
@@ -64,7 +64,7 @@ static void open_sums(struct probe *p, const struct workload *workload, int at_a
                                   .repeats = is_real ? at_a_time : 1, /* simulated ones repeat exactly */
                                   .has_means = true,
                                   .is_unchecked = true,
-                                  .between = is_real ? pass : NULL,
+                                  .between = is_real ? train_until_sum : NULL,
                                   .argument = p,
                                   .written = shape_bench_trainer(p->bench)->gradients,
                                   .written_bytes = (size_t)workload_gradient_bytes(workload) };
@@ -90,7 +90,7 @@ void probe_larger(struct probe *p, double bytes)
     struct sums *sums = &p->larger;
     sums->call = (struct sweep_call){ .kind = ALL_REDUCE, .bytes = bytes };
     sums->sweep = (struct sweep){
-        .calls = &sums->call, .count = 1, .repeats = 3, .is_unchecked = true, .between = pass, .argument = p
+        .calls = &sums->call, .count = 1, .repeats = 3, .is_unchecked = true, .between = train_until_sum, .argument = p
     };
     sums->bench = sweep_open(p->world, &sums->sweep);
 }
@@ -189,8 +189,6 @@ static double measure_sums(struct probe *p, struct sums *sums, int count, bool *
 double probe_transfer(struct probe *p, int pairs, bool *is_disturbed)
 {
     *is_disturbed = false;
-    if (p->gradients.bench)
-        shape_bench_fetch(p->bench);
     return measure_sums(p, &p->gradients, pairs, is_disturbed);
 }
 

@@ -207,6 +207,13 @@ void shape_bench_step(struct shape_bench *bench)
     device_wait();
 }
 
+void shape_bench_between_sums(struct shape_bench *bench)
+{
+    shape_bench_update(bench);
+    shape_bench_fetch(bench);
+    shape_bench_passes(bench);
+}
+
 struct trainer *shape_bench_trainer(const struct shape_bench *bench)
 {
     return bench->trainer;

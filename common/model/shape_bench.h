@@ -39,6 +39,9 @@ void shape_bench_update(struct shape_bench *bench);
 /* All parts of a step, until the device has finished them. */
 void shape_bench_step(struct shape_bench *bench);
 
+/* What a rank does from one sum of the gradients to the next: update, fetch, both passes. */
+void shape_bench_between_sums(struct shape_bench *bench);
+
 /* Return the trainer. */
 struct trainer *shape_bench_trainer(const struct shape_bench *bench);
 
