@@ -88,12 +88,15 @@ static void measure_steps(struct card *card, struct bench *bench)
     world_park(world);
 }
 
-/* Choose the usual batch, after which probes measure too: how much of the gradients is in the caches depends on it. */
+/* Choose the usual batch, after which probes measure too: how much of the gradients is in the caches depends on it. Compute its
+ * gradients. */
 static void choose_batch(void *argument)
 {
     struct bench *bench = argument;
     shape_bench_choose(bench->shapes, device_computes() ? shape_bench_shapes(bench->workload) : 0);
     shape_bench_fetch(bench->shapes);
+    shape_bench_passes(bench->shapes);
+    device_wait();
 }
 
 static void train_until_sum(void *argument)

@@ -51,14 +51,17 @@ static double measure_steps(const struct own_where *where, double pause)
     return lost;
 }
 
-static void pause_and_pass(void *argument)
+/* Train until the next sum, and pause where a slow loader would. */
+static void train_with_pause(void *argument)
 {
     const struct paused_steps *steps = argument;
+    shape_bench_update(steps->where->steps);
     rest(steps->pause);
-    shape_bench_between_sums(steps->where->steps);
+    shape_bench_fetch(steps->where->steps);
+    shape_bench_passes(steps->where->steps);
 }
 
-/* Return the mean seconds of all-reduces of the gradients after a pause and a pass, on the first rank; 0 on the others. */
+/* Return the mean seconds of all-reduces of the gradients in steps that pause, on the first rank; 0 on the others. */
 static double time_sums(const struct own_where *where, double pause)
 {
     struct paused_steps steps = { where, pause };
@@ -70,7 +73,7 @@ static double time_sums(const struct own_where *where, double pause)
                                  .repeats = card_times(SUMS),
                                  .has_means = true,
                                  .is_unchecked = true,
-                                 .between = pause_and_pass,
+                                 .between = train_with_pause,
                                  .argument = &steps,
                                  .written = shape_bench_trainer(where->steps)->gradients,
                                  .written_bytes = bytes };

@@ -69,6 +69,11 @@ static void open_sums(struct probe *p, const struct workload *workload, int at_a
                                   .written = shape_bench_trainer(p->bench)->gradients,
                                   .written_bytes = (size_t)workload_gradient_bytes(workload) };
     sums->bench = sweep_open(p->world, &sums->sweep);
+    if (is_real) { /* the first update's gradients */
+        shape_bench_fetch(p->bench);
+        shape_bench_passes(p->bench);
+        device_wait();
+    }
 }
 
 double probe_larger_bytes(const struct card_uses *uses, const struct workload *workload, int ranks, bool is_simulated)

@@ -33,7 +33,7 @@ void probe_warm_up(struct probe *probe);
  * gradients, or because simulated transfers never change. */
 double probe_larger_bytes(const struct card_uses *uses, const struct workload *workload, int ranks, bool is_simulated);
 
-/* all: from now on also measure an all-reduce of `bytes`, as the median of three, each after passes; 0: none. With single ones two rounds
+/* all: from now on also measure an all-reduce of `bytes`, as the median of three, each between steps; 0: none. With single ones two rounds
  * of lab 03 were predicted 53 and 35 % too long, although no program had taken a core (two real ranks, AMD EPYC, 2026-11-29). NULL is
  * allowed. */
 void probe_larger(struct probe *probe, double bytes);

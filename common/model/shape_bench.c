@@ -210,6 +210,7 @@ void shape_bench_step(struct shape_bench *bench)
 void shape_bench_between_sums(struct shape_bench *bench)
 {
     shape_bench_update(bench);
+    device_wait(); /* loader_next() */
     shape_bench_fetch(bench);
     shape_bench_passes(bench);
 }

@@ -39,7 +39,8 @@ void shape_bench_update(struct shape_bench *bench);
 /* All parts of a step, until the device has finished them. */
 void shape_bench_step(struct shape_bench *bench);
 
-/* What a rank does from one sum of the gradients to the next: update, fetch, both passes. */
+/* What a rank does from one sum of the gradients to the next: update, fetch, both passes. Gradients must be there: after passes. A GPU
+ * may still compute. */
 void shape_bench_between_sums(struct shape_bench *bench);
 
 /* Return the trainer. */

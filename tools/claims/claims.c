@@ -13,8 +13,8 @@
  *     case       row of summary.csv; * means every row, each for itself
  *                all, all but CASE CASE: one claim about all rows together (or without these). In each round quantity and value are
  *                summed over the rows, as far as they were measured and not disturbed. A row counts if, in the mean over these rounds,
- *                its quantity is a tenth of slowest_step_ms, or its value of predicted_then_ms, or the mean of both shares is a
- *                fifteenth.
+ *                its quantity is at least a tenth of slowest_step_ms, or its value of predicted_then_ms, or the mean of both shares
+ *                at least a fifteenth. Where all rounds are disturbed, its value in summary.csv decides.
  *                So a wrong or missing term of the formula is noticed where no step would be off by much; not errors that cancel.
  *     needs      condition without which the claim cannot be tested:
  *                any | cores>=ranks | ranks>1 (and cores>=ranks) | cpu (cores>=ranks, and the ranks train on cores) |

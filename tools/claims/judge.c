@@ -75,7 +75,8 @@ static void free_series(struct series *series)
     free(series->v);
 }
 
-/* A part of a step is large from this share of it on: a term that is a tenth of the step, even if the formula has two thirds too little. */
+/* A part of a step is large from this share of it on. As a mean of measured and predicted share: a term that is a tenth of the step,
+ * even if the formula has two thirds too little. */
 static const double LARGE_SHARE = 1.0 / 15;
 
 static bool is_large(const struct csv_table *summary, int row, double ms)
@@ -85,7 +86,7 @@ static bool is_large(const struct csv_table *summary, int row, double ms)
 
 /* Claims of similar noise: about whole steps; about large parts of a step, and about small ones, of which noise is a larger share; about
  * parts of all cases together, where noise is smaller: of what ranks do alone; of waits, which may be nothing but noise; of transfers,
- * which on simulated cores have hardly any. */
+ * which on simulated cores have hardly any. A lab mostly has one claim of each of the last two, so its own rounds judge it. */
 enum pool { OF_STEPS, OF_PARTS, OF_SMALL_PARTS, OF_ALL_ALONE, OF_ALL_WAITS, OF_ALL_TRANSFERS };
 
 static bool reads_any(const struct claim *claim, const char *const *columns)
